@@ -1,0 +1,1 @@
+def set_keyword(*a): return None

@@ -1,0 +1,146 @@
+"""From the sources of one project to a model per file."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpulint.finding import ParseFailed
+from gpulint.model.evidence import mark_gpu_programs
+from gpulint.model.interpreter import Interpreter
+from gpulint.model.model import Model
+from gpulint.model.screen import relevant
+from gpulint.model.settle import settle
+from gpulint.model.sites import Site
+from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo
+from gpulint.model.values import Value
+
+if TYPE_CHECKING:
+    from gpulint.config import Settings
+    from gpulint.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The models of a project's files, the files that do not parse, and counts for `--statistics`."""
+
+    models: dict[Path, Model]
+    failures: dict[Path, ParseFailed]
+    statistics: Mapping[str, int] = field(default_factory=dict)
+
+
+def analyse(sources: Sequence[Source], settings: Settings, jobs: int = 1) -> Analysis:
+    """Understand the files of one project together."""
+    interpreter, failures = _interpret(sources, settings)
+    sites: dict[ModuleInfo, list[Site]] = defaultdict(list)
+    for variant in interpreter.variants:
+        sites[variant.module].extend(variant.sites.values())
+    models = {
+        path: Model(interpreter, module, sites.get(module, []))
+        for path, module in interpreter.index.modules.items()
+        if path not in failures
+    }
+    statistics = Counter(interpreter.statistics)
+    statistics["variants"] = len(interpreter.variants)
+    return Analysis(models, failures, statistics)
+
+
+def _interpret(sources: Sequence[Source], settings: Settings) -> tuple[Interpreter, dict[Path, ParseFailed]]:
+    ordered = sorted(sources, key=lambda s: s.path)
+    index = Index(settings.root, ordered)
+    mark_gpu_programs(index, settings.gpu)
+    interpreter = Interpreter(index, settings)
+    failures: dict[Path, ParseFailed] = {}
+    entries = []
+    for module in index.modules.values():
+        if not relevant(module.source.text):
+            failure = _syntax_error(module)
+            if failure is not None:
+                failures[module.path] = failure
+            continue
+        failure = _syntax_error(module)
+        if failure is not None:
+            failures[module.path] = failure
+        else:
+            entries.append(module)
+    for module in entries:
+        interpreter.run_module(module)
+    _run_roots(interpreter, entries)
+    settle(interpreter)
+    return interpreter, failures
+
+
+def _syntax_error(module: ModuleInfo) -> ParseFailed | None:
+    try:
+        module.tree  # noqa: B018
+    except SyntaxError as error:
+        line = error.lineno or 1
+        return ParseFailed(module.path, line, error.offset or 1, f"cannot parse: {error.msg}")
+    except (RecursionError, MemoryError):
+        return ParseFailed(module.path, 1, 1, "cannot parse: the code is nested too deeply")
+    except ValueError as error:
+        return ParseFailed(module.path, 1, 1, f"cannot parse: {error}")
+    return None
+
+
+def _run_roots(interpreter: Interpreter, modules: list[ModuleInfo]) -> None:
+    """Functions and methods that no analysed code called: those that no code names first."""
+    everything = [
+        info
+        for info in interpreter.infos.values()
+        if info.module in set(modules) and not isinstance(info.node, ast.Lambda)
+    ]
+    named = _called_names(modules)
+    for uncalled in (True, False):
+        for info in sorted(everything, key=lambda i: (str(i.module.path), i.node.lineno)):
+            if info.reached or (info.name in named) is uncalled or info.name == "__init__":
+                continue
+            _run_root(interpreter, info)
+
+
+def _called_names(modules: list[ModuleInfo]) -> set[str]:
+    names: set[str] = set()
+    for module in modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Call):
+                func = node.func
+                names.add(
+                    func.attr
+                    if isinstance(func, ast.Attribute)
+                    else func.id
+                    if isinstance(func, ast.Name)
+                    else ""
+                )
+    return names
+
+
+def _run_root(interpreter: Interpreter, info: FunctionInfo) -> None:
+    receiver: Value | None = None
+    if info.cls is not None:
+        frame = interpreter.root_frame(info.module)
+        receiver = interpreter.generic_instance(frame, info.cls)
+        if info.reached:
+            return
+        decorators = {d.id for d in info.decorators if isinstance(d, ast.Name)}
+        if "staticmethod" in decorators:
+            receiver = None
+    interpreter.run_root(info, receiver)
+
+
+def reveal(path: Path, line: int, settings: Settings, sources: Sequence[Source]) -> list[tuple[str, str]]:
+    """What is known at a line: ``(expression, value)`` of the calls and names on it."""
+    interpreter, _ = _interpret(sources, settings)
+    found: dict[str, str] = {}
+    for variant in interpreter.variants:
+        if variant.module.path != path:
+            continue
+        for site in variant.sites.values():
+            if site.line == line and hasattr(site.node, "end_col_offset"):
+                text = " ".join((ast.get_source_segment(variant.module.source.text, site.node) or "").split())
+                value = site.result if site.kind.value == "call" else site.receiver
+                found[text] = value.describe()
+    return list(found.items())

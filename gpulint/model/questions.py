@@ -1,0 +1,163 @@
+"""Questions that need the whole project: kept values, evaluations with gradients, programs that train."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpulint.finding import Confidence
+from gpulint.model.keep import Mark
+from gpulint.model.sites import Phase, Site, SiteKind, Variant
+from gpulint.model.syntax import FunctionInfo, ModuleInfo, dotted
+from gpulint.model.values import Graph, Kind, Value
+
+if TYPE_CHECKING:
+    from gpulint.model.interpreter import Interpreter
+    from gpulint.model.model import Step
+
+_EVALUATES = re.compile(
+    r"(^|_)(eval|evals|evaluate|evaluates|evaluation|evaluating|validate|validation|val|valid|test|testing|infer|inference|"
+    r"predict|predicts|prediction|predictions)(_|$)|^(do_)?(eval|validate)|_eval$"
+)
+_GENERATES = re.compile(r"(^|_)(score|benchmark|sample|generate|decode|embed|extract|encode|detect|demo)(_|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A value that outlives its step: where to report it, the expression, and where it is kept."""
+
+    node: ast.AST
+    value: ast.AST
+    site: Site
+    step: Step
+    confidence: Confidence
+
+
+def callees(interpreter: Interpreter) -> dict[Variant, list[Variant]]:
+    graph: dict[Variant, list[Variant]] = {}
+    for variant in interpreter.variants:
+        for caller, _, _ in variant.callers:
+            graph.setdefault(caller, []).append(variant)
+    return graph
+
+
+def reachable(graph: dict[Variant, list[Variant]], start: Variant) -> Iterator[Variant]:
+    seen = {start}
+    stack = [start]
+    while stack:
+        variant = stack.pop()
+        yield variant
+        for callee in graph.get(variant, ()):
+            if callee not in seen:
+                seen.add(callee)
+                stack.append(callee)
+
+
+# ---- evaluation with gradients ---------------------------------------------------------------------------
+
+
+def evaluates(variant: Variant) -> bool:
+    """Whether the function is one that evaluates: by its name, or by `.eval()` and a name that does not train."""
+    name = variant.name.lower()
+    if variant.info is None:
+        return variant.eval_mode
+    return _EVALUATES.search(name) is not None or variant.eval_mode
+
+
+def evaluation_root(site: Site) -> Variant | None:
+    """The outermost evaluating function through which the site runs with gradients on."""
+    if site.grad is not True:
+        return None
+    found: Variant | None = None
+    stack = [site.variant]
+    seen: set[Variant] = set()
+    while stack:
+        variant = stack.pop()
+        if variant in seen:
+            continue
+        seen.add(variant)
+        if evaluates(variant):
+            found = variant
+        for caller, _, _ in variant.callers:
+            if caller.info is not None and caller not in seen:
+                stack.append(caller)
+    return found
+
+
+def trains(graph: dict[Variant, list[Variant]], variant: Variant) -> bool:
+    return any(v.uses_gradients or any(e.name != "forward" for e in v.events) for v in reachable(graph, variant))
+
+
+# ---- kept values ------------------------------------------------------------------------------------------
+
+
+def kept_values(interpreter: Interpreter) -> Iterator[tuple[Site, Mark]]:
+    """Sites that add to something that they find again on the next pass, with a tensor among the values."""
+    for variant in interpreter.variants:
+        for site in variant.sites.values():
+            if site.kind not in (SiteKind.AUGMENT, SiteKind.KEEP) or not site.args:
+                continue
+            mark = interpreter.marks.get(("keep", site.node))
+            if mark is not None:
+                yield site, mark
+
+
+def holds(value: Value, mark: Mark) -> bool:
+    """Whether a value, or anything in it, carries the mark."""
+    return (
+        mark in value.marks
+        or (value.element is not None and holds(value.element, mark))
+        or (value.items is not None and any(holds(item, mark) for item in value.items))
+    )
+
+
+def tensors_in(interpreter: Interpreter, value: Value) -> list[Value]:
+    return [v for v in interpreter.flatten(value) if v.is_tensor]
+
+
+def from_parameter(site: Site) -> str | None:
+    """The parameter of the site's function that the kept expression is made of, if it is that alone."""
+    info = site.variant.info
+    if info is None or info.cls is None or info.name in ("__init__",) or site.variant.step_function is not None:
+        return None
+    value = kept_expression(site)
+    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self"}
+    parameters = [a.arg for a in info.node.args.args]
+    found = [p for p in parameters if p in names]
+    return found[0] if found and names <= set(parameters) else None
+
+
+def kept_expression(site: Site) -> ast.expr:
+    node = site.node
+    if isinstance(node, ast.AugAssign):
+        return node.value
+    if isinstance(node, ast.Call):
+        return node.args[-1] if node.args else node
+    if isinstance(node, ast.Assign):
+        return node.value.right if isinstance(node.value, ast.BinOp) else node.value
+    return node  # type: ignore[return-value]
+
+
+def resets(loop: ast.AST, path: str) -> bool:
+    """Whether the loop empties the container at ``path``: `xs = []`, `xs.clear()`, `del xs[:]`."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Assign) and any(
+            dotted(t) == path for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])
+        ):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clear", "pop", "popleft"):
+            if dotted(node.func.value) == path:
+                return True
+        if isinstance(node, ast.Delete) and any(isinstance(t, ast.Subscript) and dotted(t.value) == path for t in node.targets):
+            return True
+    return False
+
+
+def is_attached(value: Value) -> bool:
+    return value.graph is Graph.ATTACHED
+
+
+__all__ = ["FunctionInfo", "Kind", "ModuleInfo", "Phase"]

@@ -1,0 +1,1 @@
+"""The rules of gpulint, one file each, grouped by what is wasted."""

@@ -1,0 +1,1 @@
+"""GPU4xx: more than one GPU."""

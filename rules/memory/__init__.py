@@ -1,0 +1,1 @@
+"""GPU3xx: autograd and memory."""

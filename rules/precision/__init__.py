@@ -1,0 +1,1 @@
+"""GPU5xx: precision and kernels."""

@@ -1,0 +1,1 @@
+"""GPU1xx: the host waits for the device."""

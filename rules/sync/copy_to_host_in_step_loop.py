@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpulint.finding import Confidence, Finding, Severity
+from gpulint.model import Device, Kind, Model, Site
+from gpulint.rule import Example, Replay, Rule, Saves
+
+
+def check(model: Model) -> Iterator[Finding]:
+    """A GPU tensor is copied to the host on every step.
+
+    `.cpu()`, `.to("cpu")` and `.numpy()` copy to pageable host memory: the host waits until the device has
+    finished all queued work and then for the copy. Collect on the device and copy once after the loop, or
+    reduce (`argmax`, a mean) before the copy.
+
+    See <https://docs.pytorch.org/docs/stable/notes/cuda.html>, "Asynchronous execution".
+
+    ## When it stays silent
+
+    Under a guard, after the loop, for what is on the host already, and for `non_blocking=True`. A result that
+    a host library must have within the step (SciPy, an environment) is `possible`.
+
+    ## Fix safety
+
+    The fix is unsafe: the results stay on the device until the loop ends.
+    """
+    for group in model.calls("cpu", "to", "numpy", "type"):
+        best: tuple[Confidence, Site] | None = None
+        for site in group:
+            confidence = _judge(model, site)
+            if confidence is not None and (best is None or confidence > best[0]):
+                best = confidence, site
+        if best is None or model.fetched_before(best[1]):
+            continue
+        confidence, site = best
+        step = model.step(site)
+        assert step is not None
+        yield Finding(
+            model.span(site.node),
+            f"`{model.short(site.node)}` copies a GPU tensor to the host on every {step.phase.value} step, "
+            "and the host waits for it",
+            confidence,
+            (*model.evidence_of_step(step), model.evidence_of_value(model.read_node(site), site.receiver)),
+        )
+
+
+def _judge(model: Model, site: Site) -> Confidence | None:
+    value = site.receiver
+    if not value.is_tensor or value.device is Device.HOST or site.result.device is not Device.HOST:
+        if not (site.name == "numpy" and value.is_tensor and value.on_gpu):
+            return None
+    if "non_blocking" in site.keywords:
+        return None
+    step = model.step(site)
+    if step is None:
+        return None
+    if value.kind is Kind.UNKNOWN or model.cannot_wait(site, step):
+        return Confidence.POSSIBLE
+    return model.confidence(value)
+
+
+BEFORE = '''\
+import torch
+
+
+@torch.no_grad()
+def predict(model, loader):
+    model.cuda().eval()
+    labels = []
+    for x in loader:
+        logits = model(x.cuda(non_blocking=True))
+        labels.append(logits.argmax(dim=1).cpu())
+    return torch.cat(labels)
+'''
+AFTER = BEFORE.replace(".argmax(dim=1).cpu()", ".argmax(dim=1)").replace("torch.cat(labels)", "torch.cat(labels).cpu()")
+
+RULE = Rule(
+    code="GPU102",
+    name="copy-to-host-in-step-loop",
+    group="sync",
+    since="0.1",
+    severity=Severity.SLOW,
+    check=check,
+    example=Example(BEFORE, AFTER),
+    replay=Replay(Saves.COPIES_TO_HOST),
+    fixable="sometimes",
+)

@@ -1,0 +1,1 @@
+"""GPU2xx: feeding the device."""
