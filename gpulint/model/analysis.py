@@ -102,6 +102,10 @@ def _run_roots(interpreter: Interpreter, modules: list[ModuleInfo]) -> None:
             _run_root(interpreter, info)
 
 
+    for variant in [v for v in interpreter.variants if v.root]:
+        interpreter.rerun_if_stale(variant)
+
+
 def _called_names(modules: list[ModuleInfo]) -> set[str]:
     names: set[str] = set()
     for module in modules:

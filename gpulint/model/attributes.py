@@ -43,6 +43,8 @@ def attribute(frame: Frame, node: ast.Attribute, owner: Value, path: str | None)
         and name in owner.keys
     ):
         return owner.items[owner.keys.index(name)]
+    if owner.kind is Kind.CONTAINER and name in ("values", "indices") and owner.items is not None and len(owner.items) == 2:
+        return owner.items[name == "indices"]  # what topk, sort, max(dim) return
     if owner.kind is Kind.ARRAY:
         return NUMBER if name in ("shape", "ndim", "size", "dtype") else owner
     if owner.kind is Kind.LOADER:

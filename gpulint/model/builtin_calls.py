@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpulint.model.attributes import Super
 from gpulint.model.frame import Env, Frame
 from gpulint.model.heap import Closure, Instance
-from gpulint.model.sites import SiteKind
+from gpulint.model.sites import SiteKind, Variant
 from gpulint.model.values import NUMBER, TEXT, UNKNOWN, Kind, Value, container, join_all, mapping, sequence
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def _same(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
 
 
 def _next(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
+    if isinstance(_first(args).ref, Variant):
+        frame.interpreter.add_caller(_first(args).ref, frame, node)
     element = _element(frame, _first(args))
     if element.kind is Kind.MODULE:
         return element

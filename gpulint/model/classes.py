@@ -50,6 +50,8 @@ class Classes:
     def _define_member(self, frame: Frame, cls: ClassInfo, statement: ast.stmt, env: Env) -> None:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             infos: dict[ast.AST, FunctionInfo] = self.infos  # type: ignore[attr-defined]
+            for decorator in statement.decorator_list:
+                frame.evaluate(decorator, env)
             info = infos.setdefault(
                 statement, FunctionInfo(statement, frame.module, f"{cls.qualname}.{statement.name}", cls)
             )
@@ -260,6 +262,13 @@ class Classes:
         if api().has("classes.accelerator", name):
             return Value(Kind.OBJECT, const=name)
         element = None
+        if name.startswith("torch.distributions."):
+            from gpulint.model.combine import arithmetic
+
+            inner = arithmetic(frame, args.all)
+            return Value(Kind.OBJECT, const=name, element=inner._replace(bulk=False) if inner.is_tensor else None)
+        if name.endswith((".Process", ".Thread")):
+            self._started(frame, node, args.keywords.get("target", UNKNOWN), args.keywords.get("args", UNKNOWN), [])
         if api().has("classes.memory_dataset", name) or api().has("classes.dataset_wrapper", name):
             from gpulint.model.values import join_all
 
@@ -274,6 +283,11 @@ class Classes:
         variant.step_function = Phase.TRAINING
         variant.root = True
         self.run_variant(variant, closure, bound)  # type: ignore[attr-defined]
+
+    def _started(self, frame: Frame, node: ast.AST, target: Value, given: Value, before: list[Value]) -> None:
+        """``Process(target=train, args=(…))``, ``mp.spawn(main, args=(…))``: the function runs with these."""
+        if target.kind is Kind.FUNCTION and isinstance(target.ref, Closure):
+            self.invoke(target.ref, [*before, *(given.items or ())], {}, frame, node)  # type: ignore[attr-defined]
 
     def wrap(self, frame: Frame, node: ast.Call, name: str, first: Value) -> Value:
         """DDP, DataParallel, compile, deepcopy: a module around a module."""
@@ -299,6 +313,10 @@ class Classes:
             return self._accelerator(frame, node, name, args)
         if kind.endswith("ArgumentParser"):
             return self._argparse(frame, node, receiver, name, args)
+        if kind.startswith("torch.distributions."):
+            element = receiver.element
+            if element is not None and name in ("sample", "rsample", "log_prob", "entropy", "cdf", "icdf"):
+                return element._replace(graph=Graph.DETACHED, loop=frame.made_here) if name == "sample" else element
         if name == "predict" and kind.startswith("sklearn."):
             return Value(Kind.ARRAY)
         return None
@@ -355,7 +373,7 @@ class Classes:
                 value = default if default is not None and default.kind is not Kind.NONE else UNKNOWN
                 action = args.keywords.get("action", NONE).const
                 if action in ("store_true", "store_false"):
-                    value = NUMBER
+                    value = Value(Kind.NUMBER, const=False) if action == "store_true" else NUMBER
                 elif args.keywords.get("type", NONE).const in ("builtins.int", "builtins.float"):
                     value = NUMBER
                 elif value.kind is Kind.NUMBER:

@@ -19,7 +19,9 @@ def arithmetic(frame: Frame, values: list[Value], *, detached: bool = False) -> 
         known = all(v.kind in (Kind.NUMBER, Kind.NONE) for v in values)
         return Value(Kind.NUMBER if known else Kind.UNKNOWN, loop=loop, marks=marks)
     if len(tensors) > 1:
-        marks = frozenset(mark for mark in marks if mark.kind != "alloc")  # a mixture is no mere allocation
+        # a mixture is no mere allocation, unless all of it is one
+        shared = frozenset.intersection(*(v.marks for v in tensors))
+        marks = frozenset(mark for mark in marks if mark.kind != "alloc" or mark in shared)
     devices = {v.device for v in tensors}
     big = {v.device for v in tensors if not v.scalar}
     if Device.GPU in devices:

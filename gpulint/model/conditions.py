@@ -11,6 +11,7 @@ from gpulint.model.syntax import dotted
 from gpulint.model.values import Kind, Value
 
 if TYPE_CHECKING:
+    from gpulint.model.syntax import FunctionInfo
     from gpulint.model.frame import Env, Frame
 
 
@@ -25,6 +26,7 @@ _COUNTER = re.compile(
     re.I,
 )
 _PLACE = re.compile(r"rank|gpu|device|process|worker|local|world|main", re.I)
+_MACHINE = re.compile(r"cuda|gpu|amp|fp16|half|bf16|device|distributed|ddp|train|parallel|accel", re.I)
 RARE = "<rare>"  # the constant of a Number whose truth is rare
 
 
@@ -46,12 +48,90 @@ def rarity(frame: Frame, test: ast.expr, env: Env) -> Rarity:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compare(frame, test.left, test.ops[0], test.comparators[0], env)
     if isinstance(test, ast.Name | ast.Attribute):
-        path = dotted(test)
-        value = env.get(path) if path else None
-        return Rarity.RARE if value is not None and value.const == RARE else Rarity.UNKNOWN
+        return _flag(frame, test, env)
     if isinstance(test, ast.Call):
         return frame.interpreter.call_rarity(frame, test, env)
     return Rarity.UNKNOWN
+
+
+def _flag(frame: Frame, test: ast.expr, env: Env) -> Rarity:
+    """A name for a guard's condition, or a switch that is off unless the user asks for it."""
+    path = dotted(test)
+    if path is None:
+        return Rarity.UNKNOWN
+    const = frame.evaluate(test, env).const
+    if const == RARE:
+        return Rarity.RARE
+    return Rarity.RARE if const is False and not _MACHINE.search(path) else Rarity.UNKNOWN
+
+
+def branch_rarity(frame: Frame, node: ast.If, env: Env) -> Rarity:
+    """`rarity` of an ``if``, whose body may tell more: it fills a cache, or empties what was counted."""
+    rare = rarity(frame, node.test, env)
+    if rare is Rarity.UNKNOWN and (_fills_cache(node) or _empties(frame, node, env)):
+        return Rarity.RARE
+    return rare
+
+
+def _fills_cache(node: ast.If) -> bool:
+    """`if self.mask is None or …: self.mask = …`: taken until the cache fits."""
+    paths = set()
+    for part in ast.walk(node.test):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is) and isinstance(part.left, ast.Attribute):
+            paths.add(dotted(part.left))
+        if isinstance(part, ast.Call) and dotted(part.func) == "hasattr" and len(part.args) == 2 and isinstance(part.args[1], ast.Constant):
+            paths.add(f"{dotted(part.args[0])}.{part.args[1].value}")
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.NotIn):
+            paths.add(dotted(part.comparators[0]))
+    paths.discard(None)
+    return bool(paths) and any(
+        (dotted(t) or dotted(getattr(t, "value", t))) in paths
+        for s in node.body
+        for n in ast.walk(s)
+        if isinstance(n, ast.Assign)
+        for t in n.targets
+    )
+
+
+def _empties(frame: Frame, node: ast.If, env: Env) -> bool:
+    """`if len(window) >= n: …; window.clear()`, `if count == n: …; count = 0`: once in n steps."""
+    test = node.test
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq)):
+        return False
+    left = test.left
+    sized = isinstance(left, ast.Call) and dotted(left.func) == "len" and len(left.args) == 1
+    path = dotted(left.args[0]) if isinstance(left, ast.Call) and sized else dotted(left)
+    if path is None:
+        return False
+    if any(resets(statement, path) for statement in node.body):
+        return sized or _is_counter(frame, left, env) or (frame.info is not None and path in frame.info.counters)
+    return sized and any(
+        resets(method.node, path)
+        for n in (n for s in node.body for n in ast.walk(s))
+        if isinstance(n, ast.Call) and (method := _own_method(frame, n)) is not None
+    )
+
+
+def _own_method(frame: Frame, node: ast.Call) -> FunctionInfo | None:
+    name = dotted(node.func) or ""
+    cls = frame.info.cls if frame.info is not None else None
+    return cls.method(name[5:]) if cls is not None and name.startswith("self.") else None
+
+
+def resets(scope: ast.AST, path: str) -> bool:
+    """Whether the code empties what is at ``path``: `xs = []`, `xs.clear()`, `del xs[:]`, `n = 0`."""
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Assign) and any(
+            dotted(t) == path for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])
+        ):
+            if not (isinstance(node.value, ast.BinOp) and dotted(node.value.left) == path):
+                return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clear", "pop", "popleft"):
+            if dotted(node.func.value) == path:
+                return True
+        if isinstance(node, ast.Delete) and any(isinstance(t, ast.Subscript) and dotted(t.value) == path for t in node.targets):
+            return True
+    return False
 
 
 def _opposite(value: Rarity) -> Rarity:

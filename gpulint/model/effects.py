@@ -110,6 +110,9 @@ class Effects:
         """Note a use on every mark that the value carries."""
         for mark in value.marks:
             mark.uses.setdefault((how, name), (node, frame.module))
+            places = mark.places.setdefault((how, name), [])
+            if len(places) < 8 and (frame.variant, frame.region) not in places:
+                places.append((frame.variant, frame.region))
         if value.kind is Kind.CONTAINER:
             for inner in value.items or ((value.element,) if value.element is not None else ()):
                 if inner is not None:

@@ -84,22 +84,30 @@ def mark_gpu_programs(index: Index, mode: str) -> None:
         for module in modules:
             module.gpu = mode == "always"
         return
-    evident = [m for m in modules if has_evidence(m.source.text)]
-    forward = {m: imports(m, index) for m in modules}
+    for module in spread(index, [m for m in modules if has_evidence(m.source.text)]):
+        module.gpu = True
+
+
+def spread(index: Index, evident: list[ModuleInfo]) -> set[ModuleInfo]:
+    """The files that have evidence, those that import them and those that they import, however far."""
+    if index.imports is None:
+        index.imports = {m: imports(m, index) for m in index.modules.values()}
+    forward = index.imports
     backward: dict[ModuleInfo, list[ModuleInfo]] = {}
     for module, targets in forward.items():
         for target in targets:
             backward.setdefault(target, []).append(module)
+    reached: set[ModuleInfo] = set()
     for edges in (forward, backward):
         seen = set(evident)
         stack = list(evident)
         while stack:
-            module = stack.pop()
-            module.gpu = True
-            for other in edges.get(module, ()):
+            for other in edges.get(stack.pop(), ()):
                 if other not in seen:
                     seen.add(other)
                     stack.append(other)
+        reached |= seen
+    return reached
 
 
 __all__ = ["ast", "has_evidence", "imports", "mark_gpu_programs"]

@@ -221,6 +221,9 @@ def _sequence(frame: Frame, node: ast.Tuple | ast.List | ast.Set, env: Env) -> V
             values.append(evaluate(frame, item, env))
     if not values:
         return Value(Kind.CONTAINER)
+    loop = next((v.loop for v in values if v.kind is Kind.NUMBER and v.loop is not None), None)
+    if loop is not None and exact and all(v.kind is Kind.NUMBER for v in values):
+        return sequence(tuple(values))._replace(loop=loop)  # an index such as `[i, j:k]`
     return sequence(tuple(values)) if exact else container(join_all(tuple(values)))
 
 
@@ -318,7 +321,7 @@ def _subscript(frame: Frame, node: ast.Subscript, env: Env) -> Value:
             return owner
         if index.is_tensor:
             return arithmetic(frame, [owner])._replace(loop=owner.loop or index.loop)
-        return owner._replace(kind=Kind.TENSOR, scalar=False)
+        return owner._replace(kind=Kind.TENSOR, scalar=False, loop=owner.loop or index.loop)
     if owner.kind in (Kind.MODULE, Kind.LOADER, Kind.ARRAY, Kind.TEXT):
         return element_of(owner) if owner.kind is not Kind.LOADER else UNKNOWN
     if owner.kind is Kind.INSTANCE:
@@ -348,10 +351,13 @@ def subscript_path(node: ast.Subscript) -> str | None:
 
 
 def _slice(frame: Frame, node: ast.Slice, env: Env) -> Value:
+    loop: object | None = None
     for part in (node.lower, node.upper, node.step):
         if part is not None:
-            frame.interpreter.indexed(frame, part, evaluate(frame, part, env))
-    return NUMBER
+            value = evaluate(frame, part, env)
+            frame.interpreter.indexed(frame, part, value)
+            loop = loop or value.loop
+    return Value(Kind.NUMBER, loop=loop)
 
 
 # ---- the rest ------------------------------------------------------------------------------------------

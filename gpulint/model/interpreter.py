@@ -20,7 +20,7 @@ from gpulint.model.frame import Env, Frame
 from gpulint.model.guess import Guesses
 from gpulint.model.heap import Closure, Instance, Loader
 from gpulint.model.names import Names
-from gpulint.model.sites import Phase, Variant
+from gpulint.model.sites import Phase, SiteKind, Variant
 from gpulint.model.statements import run_block
 from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo, dotted
 from gpulint.model.values import (
@@ -58,6 +58,7 @@ class Interpreter(Effects, Guesses, Names, Classes):
         self._count: dict[FunctionInfo, int] = {}
         self._frames: list[Frame] = []
         self.module_variants: dict[ModuleInfo, Variant] = {}
+        self._roots: dict[Variant, tuple[Closure, dict[str, Value]]] = {}
         self.element_of = element_of
         self.join_all = join_all
 
@@ -102,6 +103,8 @@ class Interpreter(Effects, Guesses, Names, Classes):
 
     def define_function(self, frame: Frame, node: Any, env: Env) -> Value:
         info = self.function_info(node, frame)
+        for decorator in node.decorator_list:
+            evaluate(frame, decorator, env)
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 evaluate(frame, default, env)
@@ -293,8 +296,6 @@ class Interpreter(Effects, Guesses, Names, Classes):
         if end is not None and not isinstance(info.node, ast.Lambda):
             result = NONE if result is None else join(result, NONE)
         variant.result = result if result is not None else NONE
-        for obj in variant.seen:
-            variant.seen[obj] = obj.version
 
     def yielded(self, frame: Frame, value: Value) -> None:
         old = frame.variant.yields
@@ -363,6 +364,13 @@ class Interpreter(Effects, Guesses, Names, Classes):
             return name, mode.const if isinstance(mode.const, bool) else None
         return name, ...
 
+    def gradient_switch(self, frame: Frame, node: ast.Call, env: Env) -> Any:
+        """``torch.set_grad_enabled(flag)`` as a statement: the mode from there on (Ellipsis: none)."""
+        site = frame.variant.sites.get((SiteKind.CALL, node))
+        if site is None or not api().has("contexts.set_grad", site.name):
+            return ...
+        return site.args[0].const if site.args and isinstance(site.args[0].const, bool) else None
+
     def entered(self, value: Value) -> Value:
         return value if value.kind in (Kind.LOADER, Kind.CONTAINER, Kind.OBJECT, Kind.INSTANCE) else UNKNOWN
 
@@ -382,8 +390,14 @@ class Interpreter(Effects, Guesses, Names, Classes):
         grad = self._gradient_mode(info, False if phase is Phase.EVALUATION else True, frame)
         variant = self._variant(info, bound, grad)
         variant.root = True
+        self._roots[variant] = (closure, bound)
         for _ in range(2):  # the second run sees what the first left on the objects
             self.run_variant(variant, closure, bound)
+
+    def rerun_if_stale(self, variant: Variant) -> None:
+        """What a hook read may have been written by a hook that ran later."""
+        if variant in self._roots:
+            self.run_variant(variant, *self._roots[variant])
 
     def new_loader(self, frame: Frame, node: ast.Call, args: Any, foreign: bool) -> Value:
         value = super().new_loader(frame, node, args, foreign)

@@ -12,6 +12,7 @@ from gpulint.model.syntax import ModuleInfo, dotted
 from gpulint.model.values import UNKNOWN, Kind, Value, container, join, mapping
 
 if TYPE_CHECKING:
+    from gpulint.model.sites import Region, Variant
     from gpulint.model.frame import Env, Frame
 
 
@@ -27,6 +28,7 @@ class Mark:
     node: ast.AST
     module: ModuleInfo
     uses: dict[tuple[str, str], tuple[ast.AST, ModuleInfo]] = field(default_factory=dict)
+    places: dict[tuple[str, str], list[tuple[Variant, Region]]] = field(default_factory=dict)
 
     def used_for(self, how: str) -> bool:
         return any(use == how for use, _ in self.uses)
@@ -66,6 +68,15 @@ def accumulated(frame: Frame, node: ast.Assign, operation: ast.BinOp, value: Val
     path = dotted(node.targets[0])
     if path is None or dotted(operation.left) != path:
         return value
+    if value.kind is Kind.CONTAINER:
+        mark = frame.interpreter.mark("keep", node, frame.module)
+        old = frame.evaluate(operation.left, env)
+        added = frame.evaluate(operation.right, env)
+        if added.element is None:
+            return value
+        kept = _marked(added.element, mark)
+        frame.record(SiteKind.KEEP, node, receiver=old, args=(added.element,), result=kept, path=path)
+        return container(kept if old.element is None else join(old.element, kept))
     if not value.is_tensor:
         return value._replace(loop=None) if value.kind is Kind.NUMBER else value
     old = frame.evaluate(operation.left, env)
@@ -170,8 +181,15 @@ def store_item(frame: Frame, target: ast.Subscript, value: Value, env: Env) -> N
             env[path] = value
     elif base.is_tensor:
         frame.interpreter.stored(frame, target, base, key, value)
+        filled(frame, target.value, base, env)
     elif isinstance(base.ref, Instance):
         frame.interpreter.special_method(frame, base, "__setitem__", [key, value], target)
+
+
+def filled(frame: Frame, target: ast.expr, base: Value, env: Env) -> None:
+    """Data was written into the tensor: it is no mere allocation any more."""
+    if isinstance(target, ast.Name) and any(mark.kind == "alloc" for mark in base.marks):
+        env[target.id] = base._replace(marks=frozenset(m for m in base.marks if m.kind != "alloc"))
 
 
 def _text(node: ast.expr) -> str:

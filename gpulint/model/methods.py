@@ -9,7 +9,7 @@ from gpulint.model.api import api
 from gpulint.model.combine import arithmetic, device_argument
 from gpulint.model.frame import Env, Frame
 from gpulint.model.heap import Instance
-from gpulint.model.keep import grow, write_back
+from gpulint.model.keep import filled, grow, write_back
 from gpulint.model.sites import Site
 from gpulint.model.syntax import dotted
 from gpulint.model.values import (
@@ -57,6 +57,8 @@ def call_method(
         sink(frame, node, args)
         return receiver if receiver.kind in (Kind.LOADER, Kind.CONTAINER) else NONE
     if receiver.is_tensor:
+        if name.endswith("_") and any(v.is_tensor for v in args.all):
+            filled(frame, target, receiver, env)
         return _tensor(frame, node, receiver, name, args)
     handler = {
         Kind.MODULE: _module,
@@ -162,7 +164,7 @@ def _tensor(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Argu
             and len(args.positional) == 1
         )
     )
-    reduced = name in table.names("methods.scalar") or name in ("argmax", "argmin")
+    reduced = name in table.names("methods.scalar") or name in ("argmax", "argmin", "amax", "amin")
     result = result._replace(scalar=bool(scalar), bulk=result.bulk and not reduced)
     by_dim = name in ("max", "min", "median") and (
         args.positional and args.positional[0].kind is Kind.NUMBER or {"dim"} & set(args.keywords)
@@ -268,6 +270,8 @@ def _module(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Argu
         "compile",
         "register_forward_hook",
     ):
+        if name in ("eval", "train"):
+            frame.variant.modes.add((node.lineno, "eval" if name == "eval" or (args.positional and args.positional[0].const is False) else "train"))
         if name == "eval" or (name == "train" and args.positional and args.positional[0].const is False):
             frame.variant.eval_mode = True
         if (
@@ -528,8 +532,9 @@ def _unknown(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arg
     if name == "step" and frame.interpreter.convention(path or "") is Kind.SCALER:
         frame.interpreter.event(frame, node, "step")
         return UNKNOWN
-    if name == "eval" and not args.positional:
-        frame.variant.eval_mode = True
+    if name in ("eval", "train") and not args.positional:
+        frame.variant.eval_mode |= name == "eval"
+        frame.variant.modes.add((node.lineno, name))
         return receiver
     if name == "requires_grad_":
         return receiver

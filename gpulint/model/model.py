@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.finding import Applicability, Confidence, Edit, Evidence, Fix, Span
 from gpulint.model.api import api
+from gpulint.model.conditions import resets
 from gpulint.model.heap import Loader
 from gpulint.model.keep import Mark
 from gpulint.model.loaders import Cost, cost, yields_gpu
@@ -23,12 +25,11 @@ from gpulint.model.questions import (
     is_attached,
     kept_expression,
     kept_values,
-    resets,
     tensors_in,
     trains,
 )
 from gpulint.model.sites import LoopInfo, Phase, Region, RegionKind, Site, SiteKind, Variant
-from gpulint.model.syntax import FunctionInfo, ModuleInfo
+from gpulint.model.syntax import FunctionInfo, ModuleInfo, dotted
 from gpulint.model.values import Device, Kind, Value
 
 if TYPE_CHECKING:
@@ -90,27 +91,30 @@ class Model:
 
     def _interpreter_step(self, region: Region, variant: Variant, visited: set[int]) -> Step | None:
         current: Region | None = region
+        found: Step | None = None
         while current is not None:
             if current.kind is RegionKind.GUARD and not current.holds_step:
-                return None
+                return found
             if current.kind is RegionKind.ALLOWED:
                 return None
             if current.kind is RegionKind.LOOP and current.node is not None:
                 info = self._interpreter.loops.get(current.node)
                 if info is not None and info.is_step:
-                    return Step(info.phase, info, variant)
+                    step = Step(info.phase, info, variant)
+                    if info.training or info.evaluation:
+                        return step
+                    found = found or step  # weak evidence: look for better further out
             current = current.parent
         if self._interpreter.allowed(variant):
             return None
         if variant.step_function is not None:
             return Step(variant.step_function, None, variant)
         if id(variant) in visited:
-            return None
+            return found
         visited.add(id(variant))
-        found: Step | None = None
         for caller, call_region, _ in variant.callers:
             step = self._interpreter_step(call_region, caller, visited)
-            if step is not None and (found is None or step.training):
+            if step is not None and (found is None or step.training or not found.training):
                 found = step
                 if step.training:
                     break
@@ -136,7 +140,7 @@ class Model:
     @property
     def trains(self) -> bool:
         """Whether the file belongs to a program that trains."""
-        return any(e.name != "forward" for v in self._interpreter.variants for e in v.events)
+        return self._module.trains
 
     def kept_graphs(self) -> Iterator[Kept]:
         """Values in the autograd graph that are kept over steps and never reach a backward pass."""
@@ -182,7 +186,7 @@ class Model:
         root = site.path.partition(".")[0].partition("[")[0]
         info = site.variant.info
         if step.loop is not None and step.loop.node is not None:
-            if resets(step.loop.node, site.path) or resets(step.loop.node, root):
+            if self._flushed(site, step.loop.node, root):
                 return False
             if mark in step.loop.carried:
                 return True
@@ -190,6 +194,18 @@ class Model:
             if inside:
                 return root == "self" or "." in site.path
         return root == "self" or (info is None) or not self._local(info, root)
+
+    def _flushed(self, site: Site, loop: ast.AST, root: str) -> bool:
+        """Whether the loop, the function that keeps, or a method called there empties the container."""
+        scopes = [loop, *([site.variant.info.node] if site.variant.info is not None and site.path.startswith("self.") else [])]
+        cls = site.variant.info.cls if site.variant.info is not None else None
+        for scope in list(scopes):
+            for node in ast.walk(scope):
+                name = dotted(node.func) or "" if isinstance(node, ast.Call) else ""
+                method = cls.method(name[5:]) if cls is not None and name.startswith("self.") else None
+                if method is not None:
+                    scopes.append(method.node)
+        return any(resets(scope, site.path) or resets(scope, root) for scope in scopes)
 
     @staticmethod
     def _local(info: FunctionInfo, name: str) -> bool:
@@ -218,6 +234,13 @@ class Model:
         for group in self.calls("forward"):
             for site in group:
                 root = evaluation_root(site)
+                if self._inside_forward(site):
+                    continue
+                inline = self.inline_evaluation(site)
+                if inline is not None and inline not in done and (root is None or trains(graph, root)):
+                    done.add(inline)
+                    yield site, Confidence.CERTAIN, site.variant.info
+                    break
                 if root is None or (root.info or root) in done or trains(graph, root):
                     continue
                 mark = self._interpreter.marks.get(("forward", site.node))
@@ -227,6 +250,21 @@ class Model:
                 done.add(root.info or root)
                 yield site, confidence, root.info
                 break
+
+    @staticmethod
+    def _inside_forward(site: Site) -> bool:
+        """A module called by another module's forward: the outer call is the one to guard."""
+        info = site.variant.info
+        return info is not None and info.cls is not None and info.name in ("forward", "__call__") and bool(site.variant.callers)
+
+    def inline_evaluation(self, site: Site) -> ast.AST | None:
+        """The evaluation loop, after ``.eval()``, of a function that also trains, with gradients on."""
+        loop = site.region.loop
+        info = self.loop_info(loop.node) if loop is not None else None
+        if site.grad is not True or info is None or info.training is not None or info.evaluation is None:
+            return None
+        modes = [m for m in site.variant.modes if m[0] < site.line]
+        return info.node if modes and max(modes)[1] == "eval" else None
 
     def _evaluation_confidence(self, site: Site, root: Variant) -> Confidence:
         step = self.step(site)
@@ -247,6 +285,11 @@ class Model:
 
     def reads_items(self, loader: Loader) -> bool:
         return cost(loader.dataset) is Cost.READS
+
+    def serves_framework(self, loader: Loader) -> bool:
+        """Whether a framework fetches the loader from a hook: ``train_dataloader``."""
+        info = loader.variant.info
+        return info is not None and info.cls is not None and info.name.endswith("dataloader")
 
     def step_over(self, loader: Loader) -> LoopInfo | None:
         """A step loop that draws its batches from the loader."""
@@ -291,8 +334,19 @@ class Model:
             name = str(site.func.const) if site.func.kind is Kind.NAMESPACE else ""
             if name.startswith(("torch.cuda.amp.", "torch.cpu.amp.", "apex.amp.")) and not any(
                 r.note == "except" for r in site.region.outward()
-            ):
+            ) and not self._version_checked(site.node):
                 yield site.node, name
+
+    def _version_checked(self, node: ast.AST) -> bool:
+        """Whether the code stands in a branch on a version, or in an ``except``: a shim."""
+        current: ast.AST | None = node
+        while current is not None:
+            if isinstance(current, ast.If) and re.search(r"version|hasattr", ast.unparse(current.test), re.I):
+                return True
+            if isinstance(current, ast.ExceptHandler):
+                return True
+            current = self.parent(current)
+        return False
 
     # ---- fixes -------------------------------------------------------------------------------------
 
@@ -335,6 +389,13 @@ class Model:
     def confidence(value: Value) -> Confidence:
         return confidence_of(value)
 
+    def over_parameters(self, site: Site) -> bool:
+        """Whether the site runs once per parameter of a module: a cause of its own."""
+        loop = site.region.loop
+        node = loop.node if loop is not None else None
+        iterable = node.iter if isinstance(node, ast.For | ast.comprehension) else None
+        return iterable is not None and "parameters" in ast.unparse(iterable)
+
     def nested(self, site: Site, step: Step) -> bool:
         """Whether a further loop stands between the site and its step loop: once per image, per element."""
         loop = site.region.loop
@@ -346,8 +407,12 @@ class Model:
         if mark is None:
             return False
         table = api()
-        for how, name in mark.uses:
-            if how == "index":
+        if "distributed.rpc" in self.source.text:
+            return True
+        for (how, name), places in mark.places.items():
+            if not any(self._interpreter_step(region, variant, set()) for variant, region in places):
+                continue  # used after the loop: it can wait
+            if how == "index" and not step.training:
                 return True
             if how == "branch" and not step.training and self._generates(step):
                 return True

@@ -259,13 +259,13 @@ def _torch(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Valu
     result = arithmetic(frame, tensors, detached=table.has("returns.detached", name))
     if table.has("returns.loss", name):
         reduced = args.keywords.get("reduction", NONE).const != "none"
-        return result._replace(scalar=reduced)
+        return result._replace(scalar=reduced, bulk=result.bulk and not reduced)
     reduces = (
         table.has("returns.scalar", name)
         and len(args.positional) == 1
         and not {"dim", "axis"} & set(args.keywords)
     )
-    result = result._replace(scalar=reduces or (result.scalar and name not in ("torch.stack", "torch.cat")))
+    result = result._replace(bulk=result.bulk and not table.has("returns.scalar", name), scalar=reduces or (result.scalar and name not in ("torch.stack", "torch.cat")))
     if table.has("returns.pair", name) or (
         name in ("torch.max", "torch.min") and len(args.positional) > 1 and not args.positional[1].is_tensor
     ):
@@ -312,6 +312,10 @@ def _other(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Valu
         return NUMBER if name.startswith("time.") else TEXT
     if name.startswith("dataclasses."):
         return first
+    if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"):
+        given = args.get(1, "args") or UNKNOWN
+        frame.interpreter._started(frame, node, first if args.positional else args.keywords.get("fn", UNKNOWN), given, [NUMBER])
+        return NONE
     if api().has("classes.iterable_dataset", name) or api().has("classes.dataset_wrapper", name):
         return Value(
             Kind.OBJECT, const=name, ref=first.ref, element=first if first.kind is not Kind.UNKNOWN else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpulint.finding import Confidence
 from gpulint.model.keep import Mark
 from gpulint.model.sites import Phase, Site, SiteKind, Variant
-from gpulint.model.syntax import FunctionInfo, ModuleInfo, dotted
+from gpulint.model.syntax import FunctionInfo, ModuleInfo
 from gpulint.model.values import Graph, Kind, Value
 
 if TYPE_CHECKING:
@@ -125,9 +125,13 @@ def from_parameter(site: Site) -> str | None:
         return None
     value = kept_expression(site)
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self"}
-    parameters = [a.arg for a in info.node.args.args]
-    found = [p for p in parameters if p in names]
-    return found[0] if found and names <= set(parameters) else None
+    arguments = info.node.args
+    known = {a.arg for a in (*arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a is not None}
+    for node in ast.walk(info.node):  # `for k, v in kwargs.items():` draws parameters from parameters
+        if isinstance(node, ast.For) and {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)} & known:
+            known |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+    found = sorted(names & known)
+    return found[0] if found and names <= known else None
 
 
 def kept_expression(site: Site) -> ast.expr:
@@ -139,21 +143,6 @@ def kept_expression(site: Site) -> ast.expr:
     if isinstance(node, ast.Assign):
         return node.value.right if isinstance(node.value, ast.BinOp) else node.value
     return node  # type: ignore[return-value]
-
-
-def resets(loop: ast.AST, path: str) -> bool:
-    """Whether the loop empties the container at ``path``: `xs = []`, `xs.clear()`, `del xs[:]`."""
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Assign) and any(
-            dotted(t) == path for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])
-        ):
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clear", "pop", "popleft"):
-            if dotted(node.func.value) == path:
-                return True
-        if isinstance(node, ast.Delete) and any(isinstance(t, ast.Subscript) and dotted(t.value) == path for t in node.targets):
-            return True
-    return False
 
 
 def is_attached(value: Value) -> bool:

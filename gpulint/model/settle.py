@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpulint.model.interpreter import Interpreter
-from gpulint.model.sites import Event, LoopInfo, Region, RegionKind, Variant
+from gpulint.model.evidence import spread
+from gpulint.model.sites import Event, LoopInfo, Phase, Region, RegionKind, Variant
 from gpulint.model.values import Kind
 
 
@@ -17,6 +18,20 @@ def settle(interpreter: Interpreter) -> None:
             if event.name == "forward":
                 _climb(interpreter, event, variant, event.region, False, set())
     _mark_outer(interpreter)
+    _mark_step_functions(interpreter)
+    training = {e.module for v in interpreter.variants for e in v.events if e.name != "forward"}
+    training |= {v.module for v in interpreter.variants if v.step_function is Phase.TRAINING and v.name != "forward"}
+    for module in spread(interpreter.index, sorted(training, key=lambda m: m.path)):
+        module.trains = True
+
+
+def _mark_step_functions(interpreter: Interpreter) -> None:
+    """A function that nothing calls and that takes a whole step (backward and optimizer) is called once per step."""
+    for variant in interpreter.variants:
+        if variant.root and variant.info is not None and not variant.callers:
+            here = {e.name for e in variant.events if e.region.loop is None}
+            if {"backward", "step"} <= here and variant.step_function is None:
+                variant.step_function = Phase.TRAINING
 
 
 def _climb(

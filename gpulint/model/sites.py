@@ -152,6 +152,7 @@ class Variant:
         self.step_function: Phase | None = None
         self.seen: dict[Instance, int] = {}  # versions of the objects it read
         self.eval_mode = False  # calls `.eval()` on a module
+        self.modes: set[tuple[int, str]] = set()  # (line, "eval" or "train") of mode switches
         self.uses_gradients = False
 
     @property

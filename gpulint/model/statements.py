@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 
-from gpulint.model.conditions import Rarity, always_leaves, rarity
+from gpulint.model.conditions import Rarity, always_leaves, branch_rarity, rarity
 from gpulint.model.expressions import assign, evaluate, iterate, truth
 from gpulint.model.frame import Env, Frame, Jumps, join_env
 from gpulint.model.keep import accumulated, augment
@@ -59,6 +59,10 @@ def run_statement(frame: Frame, node: ast.stmt, env: Env) -> Env | None:
 
 def _expression(frame: Frame, node: ast.Expr, env: Env) -> Env | None:
     evaluate(frame, node.value, env)
+    if isinstance(node.value, ast.Call):
+        mode = frame.interpreter.gradient_switch(frame, node.value, env)
+        if mode is not Ellipsis:
+            frame.grad = mode  # type: ignore[assignment]
     return env
 
 
@@ -169,7 +173,7 @@ def _class(frame: Frame, node: ast.ClassDef, env: Env) -> Env | None:
 
 
 def _if(frame: Frame, node: ast.If, env: Env) -> Env | None:
-    rare = rarity(frame, node.test, env)
+    rare = branch_rarity(frame, node, env)
     value = truth(frame, node.test, env)
     leaves = always_leaves(node.body, returns=frame.region.loop is not None)
     body_kind = RegionKind.GUARD if rare is Rarity.RARE or leaves else RegionKind.BRANCH

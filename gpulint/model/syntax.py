@@ -159,6 +159,7 @@ class ModuleInfo:
         self.env: dict[str, Value] | None = None  # final environment of the module body
         self.running = False
         self.gpu = False  # part of a GPU program
+        self.trains = False  # part of a program that trains
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -178,6 +179,7 @@ class Index:
         self.modules: dict[Path, ModuleInfo] = {}
         self._by_name: dict[tuple[str, ...], ModuleInfo] = {}
         self._by_last: dict[str, list[ModuleInfo]] = {}
+        self.imports: dict[ModuleInfo, list[ModuleInfo]] | None = None
         for source in sources:
             name, is_package = _module_name(root, source.path)
             info = ModuleInfo(source, name, is_package)

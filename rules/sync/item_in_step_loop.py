@@ -8,7 +8,7 @@ from gpulint.model import Kind, Model, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
 _METHODS = ("item", "tolist")
-_CONVERSIONS = ("builtins.float", "builtins.int", "builtins.bool")
+_CONVERSIONS = ("builtins.float", "builtins.int", "builtins.bool", "math.sqrt", "math.exp", "math.log", "math.isnan", "math.isfinite", "math.isinf", "math.log2", "math.log10")
 
 
 def check(model: Model) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def _judge(model: Model, site: Site) -> tuple[Confidence, Site, Step] | None:
     if not value.is_tensor or value.device.value == "host":
         return None
     step = model.step(site)
-    if step is None:
+    if step is None or model.over_parameters(site):
         return None
     confidence = model.confidence(value)
     if value.kind is Kind.UNKNOWN or model.cannot_wait(site, step):

@@ -31,7 +31,7 @@ def check(model: Model) -> Iterator[Finding]:
         if workers is not None and workers.const != 0 or not model.reads_items(loader):
             continue
         step = model.step_over(loader)
-        if step is None and not loader.moved:
+        if step is None and not loader.moved and not model.serves_framework(loader):
             continue
         evidence = [model.evidence_at(step.node, "a step loop draws its batches here", step.module)] if step is not None else []
         yield Finding(
