@@ -15,7 +15,7 @@ from gpulint.model.interpreter import Interpreter
 from gpulint.model.model import Model
 from gpulint.model.screen import relevant
 from gpulint.model.settle import settle
-from gpulint.model.sites import Site
+from gpulint.model.sites import Site, Variant
 from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo
 from gpulint.model.values import Value
 
@@ -70,6 +70,7 @@ def _interpret(sources: Sequence[Source], settings: Settings) -> tuple[Interpret
     for module in entries:
         interpreter.run_module(module)
     _run_roots(interpreter, entries)
+    _drop_assumed(interpreter)
     settle(interpreter)
     return interpreter, failures
 
@@ -88,38 +89,61 @@ def _syntax_error(module: ModuleInfo) -> ParseFailed | None:
 
 
 def _run_roots(interpreter: Interpreter, modules: list[ModuleInfo]) -> None:
-    """Functions and methods that no analysed code called: those that no code names first."""
-    everything = [
-        info
-        for info in interpreter.infos.values()
-        if info.module in set(modules) and not isinstance(info.node, ast.Lambda)
-    ]
-    named = _called_names(modules)
-    for uncalled in (True, False):
-        for info in sorted(everything, key=lambda i: (str(i.module.path), i.node.lineno)):
-            if info.reached or (info.name in named) is uncalled or info.name == "__init__":
-                continue
+    """Run the functions and methods that no analysed code called, callers before callees.
+
+    First those that no code names, in source order; then the rest backwards, since helpers are
+    mostly written above their users.
+    """
+    chosen = set(modules)
+    everything = [i for i in interpreter.infos.values() if i.module in chosen and not isinstance(i.node, ast.Lambda)]
+    everything.sort(key=lambda i: (str(i.module.path), i.node.lineno))
+    named = _named_from(interpreter.index, modules)
+    for info in everything:
+        if not info.reached and info.name not in named[info.module] and info.name != "__init__":
             _run_root(interpreter, info)
-
-
+    for info in reversed(everything):
+        if not info.reached and info.name != "__init__":
+            _run_root(interpreter, info)
     for variant in [v for v in interpreter.variants if v.root]:
         interpreter.rerun_if_stale(variant)
 
 
-def _called_names(modules: list[ModuleInfo]) -> set[str]:
+def _named_from(index: Index, modules: list[ModuleInfo]) -> dict[ModuleInfo, set[str]]:
+    """Per module, the names that it and its importers call."""
+    called = {module: _called_names(module.tree) for module in modules}
+    named = {module: set(names) for module, names in called.items()}
+    for importer, targets in (index.imports or {}).items():
+        for target in targets:
+            if target in named and importer in called:
+                named[target] |= called[importer]
+    return named
+
+
+def _called_names(tree: ast.Module) -> set[str]:
     names: set[str] = set()
-    for module in modules:
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.Call):
-                func = node.func
-                names.add(
-                    func.attr
-                    if isinstance(func, ast.Attribute)
-                    else func.id
-                    if isinstance(func, ast.Name)
-                    else ""
-                )
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            func = node.func
+            names.add(func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
     return names
+
+
+def _drop_assumed(interpreter: Interpreter) -> None:
+    """Forget runs on assumed arguments where real calls of the function were seen later."""
+    called = {v.info for v in interpreter.variants if v.callers and v.info is not None}
+    dropped = {
+        v for v in interpreter.variants if v.root and not v.callers and v.info in called and v.step_function is None
+    }
+    while dropped:
+        interpreter.variants = [v for v in interpreter.variants if v not in dropped]
+        orphans: set[Variant] = set()
+        for variant in interpreter.variants:
+            if variant.callers:
+                variant.callers = [entry for entry in variant.callers if entry[0] not in dropped]
+                if not variant.callers and not variant.root and variant.info is not None and variant.info in called:
+                    orphans.add(variant)
+        keep = {v.info for v in interpreter.variants if v not in orphans}
+        dropped = {v for v in orphans if v.info in keep}
 
 
 def _run_root(interpreter: Interpreter, info: FunctionInfo) -> None:

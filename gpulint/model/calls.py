@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from gpulint.model.api import api, canonical
@@ -138,7 +139,7 @@ def call_value(frame: Frame, node: ast.Call, target: Value, args: Arguments, env
             frame, target, "__call__", args.positional, node, args.keywords
         )
     if target.kind is Kind.OBJECT:
-        return _call_object(frame, target, args)
+        return _call_object(frame, node, target, args)
     if target.on_gpu:
         return call_module(frame, node, target, args)
     return _call_unknown(frame, node, args, name, dotted(node.func) or "")
@@ -202,7 +203,7 @@ def module_result(frame: Frame, target: Value, args: Arguments) -> Value:
     )
 
 
-def _call_object(frame: Frame, target: Value, args: Arguments) -> Value:
+def _call_object(frame: Frame, node: ast.Call, target: Value, args: Arguments) -> Value:
     """An instance of an outside class is called: metrics and transforms give tensors for tensors."""
     name = str(target.const)
     tensors = [v for v in args.all if v.is_tensor]

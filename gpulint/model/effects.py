@@ -40,7 +40,7 @@ class Effects:
     def enter_loop(self, frame: Frame, iterable: Value, node: ast.AST, element: Value) -> Value:
         info = self.loops.get(node)
         if info is None:
-            info = self.loops[node] = LoopInfo(node, frame.module)
+            info = self.loops[node] = LoopInfo(node, frame.module, frame.info)
         info.iterates = iterable if info.iterates == Value() else join(info.iterates, iterable)
         if isinstance(iterable.ref, Variant):
             self.add_caller(iterable.ref, frame, node)
@@ -64,16 +64,20 @@ class Effects:
             element=self.tag(value.element, loop, strong) if value.element is not None else None,
         )
 
-    def freshen(self, value: Value, frame: Frame) -> Value:
-        """A callee's result: what it made in no loop of its own, the caller's loop makes."""
-        if value.loop is Fresh.FRESH:
+    def freshen(self, value: Value, frame: Frame, callee: object) -> Value:
+        """A callee's result: what it made, in a loop of its own or none, the caller's loop makes."""
+        if value.loop is Fresh.FRESH or (value.loop is not None and self._made_by(value.loop, callee)):
             value = value._replace(loop=frame.made_here)
         if value.items is not None or value.element is not None:
             value = value._replace(
-                items=tuple(self.freshen(v, frame) for v in value.items) if value.items is not None else None,
-                element=self.freshen(value.element, frame) if value.element is not None else None,
+                items=tuple(self.freshen(v, frame, callee) for v in value.items) if value.items is not None else None,
+                element=self.freshen(value.element, frame, callee) if value.element is not None else None,
             )
         return value
+
+    def _made_by(self, loop: object, callee: object) -> bool:
+        info = self.loops.get(loop.loop if isinstance(loop, Made) else loop)  # type: ignore[arg-type]
+        return info is not None and info.function is callee
 
     def drawn(self, frame: Frame, element: Value) -> Value:
         """``next(iterator)``: a new one on every pass of the loop around the call."""

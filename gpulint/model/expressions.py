@@ -321,12 +321,17 @@ def _subscript(frame: Frame, node: ast.Subscript, env: Env) -> Value:
             return owner
         if index.is_tensor:
             return arithmetic(frame, [owner])._replace(loop=owner.loop or index.loop)
-        return owner._replace(kind=Kind.TENSOR, scalar=False, loop=owner.loop or index.loop)
+        return owner._replace(kind=Kind.TENSOR, scalar=False, loop=_indexed_loop(owner, index))
     if owner.kind in (Kind.MODULE, Kind.LOADER, Kind.ARRAY, Kind.TEXT):
         return element_of(owner) if owner.kind is not Kind.LOADER else UNKNOWN
     if owner.kind is Kind.INSTANCE:
         return frame.interpreter.special_method(frame, owner, "__getitem__", [index], node)
     return Value(loop=owner.loop, marks=owner.marks)
+
+
+def _indexed_loop(owner: Value, index: Value) -> object | None:
+    """`source[i : i + n]` is drawn from the loop that counts ``i``."""
+    return index.loop if isinstance(index.loop, ast.AST) else owner.loop or index.loop
 
 
 def _member(owner: Value, index: Value, node: ast.Subscript) -> Value:

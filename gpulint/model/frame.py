@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -134,6 +135,8 @@ class Frame:
         """Assign a local name; what was known of paths below it is gone."""
         if value.kind is Kind.UNKNOWN:
             value = self.interpreter.refine(self, value, name)
+        elif value.opaque and value.kind is Kind.TENSOR and ("backward" in self.uses(name) or _LOSS.fullmatch(name)):
+            value = value._replace(opaque=False, scalar=True, bulk=False)  # one of the things a model returned
         prefix = name + "."
         stale = [key for key in env if key.startswith(prefix)]
         for key in stale:
@@ -181,6 +184,7 @@ def _evaluate() -> Callable[[Frame, ast.expr, Env], Value]:
     return evaluate
 
 
+_LOSS = re.compile(r"(\w+_)?loss(_\w+)?|(\w+)?Loss")
 BUILTINS: dict[str, Value] = {
     name: Value(Kind.NAMESPACE, const=f"builtins.{name}")
     for name in (

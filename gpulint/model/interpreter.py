@@ -131,8 +131,8 @@ class Interpreter(Effects, Guesses, Names, Classes):
         self.run_variant(variant, closure, bound)
         if info.is_generator:
             element = variant.yields if variant.yields is not None else UNKNOWN
-            return Value(Kind.CONTAINER, element=self.freshen(element, frame), ref=variant)
-        return self.freshen(variant.result, frame)
+            return Value(Kind.CONTAINER, element=self.freshen(element, frame, info), ref=variant)
+        return self.freshen(variant.result, frame, info)
 
     def _gradient_mode(self, info: FunctionInfo, grad: bool | None, frame: Frame) -> bool | None:
         for decorator in info.decorators:

@@ -371,9 +371,8 @@ class Model:
     @staticmethod
     def read_value(site: Site) -> Value:
         """The tensor whose value a site reads: a method's receiver, else the first argument."""
-        if site.receiver.kind is not Kind.UNKNOWN or site.receiver.on_gpu or not site.args:
-            return site.receiver
-        return site.args[0] if isinstance(site.node, ast.Call) and site.node.args else site.receiver
+        converted = site.name.startswith(("builtins.", "math."))
+        return site.args[0] if converted and site.args else site.receiver
 
     @staticmethod
     def read_node(site: Site) -> ast.AST:

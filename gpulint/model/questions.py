@@ -147,6 +147,3 @@ def kept_expression(site: Site) -> ast.expr:
 
 def is_attached(value: Value) -> bool:
     return value.graph is Graph.ATTACHED
-
-
-__all__ = ["FunctionInfo", "Kind", "ModuleInfo", "Phase"]

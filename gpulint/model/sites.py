@@ -58,6 +58,7 @@ class LoopInfo:
 
     node: ast.AST
     module: ModuleInfo
+    function: FunctionInfo | None
     iterates: Value = UNKNOWN
     training: ast.AST | None = None  # the node that makes it a training step loop
     training_module: ModuleInfo | None = None

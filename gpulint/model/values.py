@@ -147,6 +147,7 @@ def join_all(values: tuple[Value, ...]) -> Value | None:
     return result
 
 
+_ROLES = (Kind.MODULE, Kind.LOSS, Kind.LOADER, Kind.OPTIMIZER, Kind.SCALER, Kind.DEVICE)
 _PROMOTED = (Kind.TENSOR, Kind.ARRAY)
 
 
@@ -164,6 +165,9 @@ def join(a: Value, b: Value) -> Value:
             return b._replace(marks=marks)
         if b.kind is Kind.NONE or (b.kind is Kind.NUMBER and a.kind in _PROMOTED):
             return a._replace(marks=marks)
+        known, other = (a, b) if b.kind is Kind.UNKNOWN else (b, a)
+        if other.kind is Kind.UNKNOWN and not other.on_gpu and known.kind in _ROLES:
+            return known._replace(marks=marks, sure=False)  # `model = torch.load(path)` on the other path
         return Value(loop=a.loop or b.loop, marks=marks, sure=False)
     return Value(
         a.kind,
