@@ -16,6 +16,9 @@ _HOST_FACTS = frozenset(
 _SAME = frozenset("data T mT H real imag values indices".split())
 
 
+DTYPE = Value(Kind.NAMESPACE, const="torch.dtype")
+
+
 class Super:
     """``super()`` of an instance, from the class whose method asked."""
 
@@ -125,7 +128,9 @@ def _of_module(frame: Frame, owner: Value, name: str, path: str | None) -> Value
             where if where is not Device.UNKNOWN else frame.interpreter.chosen_device(frame),
             sure=False,
         )
-    if name in ("training", "dtype", "global_step", "current_epoch", "global_rank", "local_rank"):
+    if name == "dtype":
+        return DTYPE
+    if name in ("training", "global_step", "current_epoch", "global_rank", "local_rank"):
         return NUMBER
     if name == "module":
         return owner
@@ -136,6 +141,8 @@ def _of_module(frame: Frame, owner: Value, name: str, path: str | None) -> Value
 
 
 def _of_tensor(owner: Value, name: str) -> Value:
+    if name == "dtype":
+        return DTYPE
     if name in _HOST_FACTS:
         return Value(Kind.NUMBER, loop=owner.loop)
     if name == "device":

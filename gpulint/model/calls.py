@@ -211,11 +211,22 @@ def _call_object(frame: Frame, node: ast.Call, target: Value, args: Arguments) -
         name.startswith(("torchmetrics.", "torchvision.", "kornia.")) or api().takes_tensors(name)
     ):
         return module_result(frame, target, args)._replace(opaque=False)
+    kind = frame.interpreter.convention(dotted(node.func) or "")
+    if tensors and (kind in (Kind.MODULE, Kind.LOSS) or _MODEL_CLASS.search(name.rpartition(".")[2])):
+        loss = kind is Kind.LOSS or name.endswith("Loss")
+        module = Value(Kind.LOSS if loss else Kind.MODULE, target.device, sure=False, ref=target.ref)
+        return call_module(frame, node, module, args)
     return Value(
         marks=frozenset().union(*(v.marks for v in args.all))
         if args.positional or args.keywords
         else frozenset()
     )
+
+
+_MODEL_CLASS = re.compile(
+    r"(Net|Model|Module|Former|Encoder|Decoder|Unet|UNet\w*|Transformer|Loss|Classifier|Discriminator|Generator|Backbone)\d*$"
+    r"|^(ResNet|UNet|ViT|GPT|Bert)"
+)
 
 
 def _call_unknown(frame: Frame, node: ast.Call, args: Arguments, name: str, path: str) -> Value:

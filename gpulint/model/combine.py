@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulint.model.frame import Frame
-from gpulint.model.values import Device, Graph, Kind, Value
+from gpulint.model.values import Device, Graph, Kind, Pin, Value
 
 
 def arithmetic(frame: Frame, values: list[Value], *, detached: bool = False) -> Value:
@@ -29,6 +29,7 @@ def arithmetic(frame: Frame, values: list[Value], *, detached: bool = False) -> 
     else:
         deciding = big or devices
         device = next(iter(deciding)) if len(deciding) == 1 else Device.UNKNOWN
+    pageable = device is Device.HOST and all(v.pinned is Pin.PAGEABLE and v.ref is None for v in tensors)
     return Value(
         Kind.TENSOR,
         device,
@@ -37,6 +38,7 @@ def arithmetic(frame: Frame, values: list[Value], *, detached: bool = False) -> 
         scalar=all(v.scalar or v.kind is Kind.NUMBER for v in values),
         bulk=not detached and any(v.bulk for v in tensors),
         loop=next((v.loop for v in tensors if v.loop is not None), None),
+        pinned=Pin.PAGEABLE if pageable else Pin.UNKNOWN,
         marks=marks,
     )
 

@@ -10,7 +10,7 @@ from gpulint.model.frame import Env, Frame, Made
 from gpulint.model.heap import Instance, Loader
 from gpulint.model.keep import Mark
 from gpulint.model.sites import Event, LoopInfo, SiteKind, Variant
-from gpulint.model.syntax import ModuleInfo
+from gpulint.model.syntax import FunctionInfo, ModuleInfo
 from gpulint.model.values import NUMBER, Device, Fresh, Graph, Kind, Pin, Value, join
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Effects:
         self.marks: dict[tuple[str, ast.AST], Mark] = {}
         self.loaders: dict[ast.AST, Loader] = {}
         self.statistics: Counter[str] = Counter()
+        self.running_modules: set[FunctionInfo] = set()  # functions that call modules
         self.variants: list[Variant] = []
         self._made: dict[ast.AST, Made] = {}
         self.default_device = Device.HOST
@@ -179,6 +180,8 @@ class Effects:
         site = frame.variant.sites.get((SiteKind.CALL, node))
         if site is not None:
             site.name = "forward"
+        if frame.info is not None:
+            self.running_modules.add(frame.info)
         for value in args.all:
             for inner in self.flatten(value):
                 if not (inner.is_tensor or inner.kind is Kind.UNKNOWN):

@@ -136,7 +136,7 @@ class Guesses:
             None,
         )
         if subject is None or (
-            not _MOVES.search(name) and not (subject.is_tensor and name in ("to", "move", "put"))
+            not _MOVES.search(name) and not (subject.is_tensor and device is not None and device.on_gpu)
         ):
             return None
         if not frame.module.gpu:

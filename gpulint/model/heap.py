@@ -85,6 +85,10 @@ def join_loaders(a: Any, b: Any) -> Any:
         return a | b
     if isinstance(a, frozenset) or isinstance(b, frozenset):
         return a if isinstance(a, frozenset) else b
+    if isinstance(a, Instance) and isinstance(b, Instance):
+        if a.cls is None and a.node is None:
+            return b  # nothing is known of a but its name
+        return a if b.cls is None and b.node is None else None
     if isinstance(a, Closure) and isinstance(b, Closure) and a.info is b.info:
         return a
     return None

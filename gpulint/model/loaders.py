@@ -70,6 +70,10 @@ def _cost_of_class(cls: ClassInfo) -> Cost:
         reading = any(api().has("classes.reading_dataset", base) for base in cls.all_outside)
         return Cost.READS if reading else Cost.UNKNOWN
     called = _calls(method.node)
+    if "__getitem__" in {n.attr for n in walk(method.node) if isinstance(n, ast.Attribute)} and any(
+        api().has("classes.reading_dataset", base) for base in cls.all_outside
+    ):
+        return Cost.READS
     for name in {n.removeprefix("self.") for n in called}:
         helper = cls.method(name)
         if helper is not None and helper is not method:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gpulint.finding import Applicability, Confidence, Edit, Evidence, Fix, Span
 from gpulint.model.api import api
 from gpulint.model.conditions import resets
-from gpulint.model.heap import Loader
+from gpulint.model.heap import Closure, Loader
 from gpulint.model.keep import Mark
 from gpulint.model.loaders import Cost, cost, yields_gpu
 from gpulint.model.questions import (
@@ -25,6 +25,7 @@ from gpulint.model.questions import (
     is_attached,
     kept_expression,
     kept_values,
+    names_evaluation,
     tensors_in,
     trains,
 )
@@ -197,7 +198,9 @@ class Model:
 
     def _flushed(self, site: Site, loop: ast.AST, root: str) -> bool:
         """Whether the loop, the function that keeps, or a method called there empties the container."""
-        scopes = [loop, *([site.variant.info.node] if site.variant.info is not None and site.path.startswith("self.") else [])]
+        scopes = [loop]
+        if site.variant.info is not None and not any(r.node is loop for r in site.region.outward()):
+            scopes.append(site.variant.info.node)  # the loop calls the function that keeps
         cls = site.variant.info.cls if site.variant.info is not None else None
         for scope in list(scopes):
             for node in ast.walk(scope):
@@ -231,11 +234,11 @@ class Model:
         """The first forward pass of each evaluating function that runs with gradients on."""
         graph = callees(self._interpreter)
         done: set[object] = set()
-        for group in self.calls("forward"):
+        for group in self.sites(SiteKind.CALL):
             for site in group:
-                root = evaluation_root(site)
-                if self._inside_forward(site):
+                if not self._runs_module(site) or self._inside_module(site):
                     continue
+                root = evaluation_root(site)
                 inline = self.inline_evaluation(site)
                 if inline is not None and inline not in done and (root is None or trains(graph, root)):
                     done.add(inline)
@@ -251,11 +254,25 @@ class Model:
                 yield site, confidence, root.info
                 break
 
-    @staticmethod
-    def _inside_forward(site: Site) -> bool:
-        """A module called by another module's forward: the outer call is the one to guard."""
+    def _runs_module(self, site: Site) -> bool:
+        """A module is called, or a method of one that calls modules."""
+        if site.name == "forward":
+            return True
+        closure = site.func.ref
+        if not isinstance(closure, Closure) or closure.receiver is None or closure.receiver.kind is not Kind.MODULE:
+            return False
+        return closure.info in self._interpreter.running_modules
+
+    def _inside_module(self, site: Site) -> bool:
+        """A module called by a method of another: the outer call is the one to guard."""
         info = site.variant.info
-        return info is not None and info.cls is not None and info.name in ("forward", "__call__") and bool(site.variant.callers)
+        return (
+            info is not None
+            and info.cls is not None
+            and bool(site.variant.callers)
+            and self._interpreter.is_module(info.cls)
+            and not names_evaluation(info.name)
+        )
 
     def inline_evaluation(self, site: Site) -> ast.AST | None:
         """The evaluation loop, after ``.eval()``, of a function that also trains, with gradients on."""
@@ -384,9 +401,9 @@ class Model:
                 return node.func.value
         return node
 
-    @staticmethod
-    def confidence(value: Value) -> Confidence:
-        return confidence_of(value)
+    def confidence(self, value: Value) -> Confidence:
+        """Without evidence of a GPU in the program, a finding about waiting is only possible."""
+        return confidence_of(value) if self.gpu else Confidence.POSSIBLE
 
     def over_parameters(self, site: Site) -> bool:
         """Whether the site runs once per parameter of a module: a cause of its own."""

@@ -59,12 +59,15 @@ def reachable(graph: dict[Variant, list[Variant]], start: Variant) -> Iterator[V
 # ---- evaluation with gradients ---------------------------------------------------------------------------
 
 
+def names_evaluation(name: str) -> bool:
+    return _EVALUATES.search(name.lower()) is not None
+
+
 def evaluates(variant: Variant) -> bool:
     """Whether the function is one that evaluates: by its name, or by `.eval()` and a name that does not train."""
-    name = variant.name.lower()
     if variant.info is None:
         return variant.eval_mode
-    return _EVALUATES.search(name) is not None or variant.eval_mode
+    return names_evaluation(variant.name) or variant.eval_mode
 
 
 def evaluation_root(site: Site) -> Variant | None:
