@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -40,25 +41,27 @@ def measure(
     words = tuple(str(word) for word in command)
     sink = subprocess.PIPE if keep else subprocess.DEVNULL
     started = time.perf_counter()
-    process = subprocess.Popen(words, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        words, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL, start_new_session=True
+    )
     watcher = Watcher(process.pid) if watch else None
     outputs = [Reader(stream) for stream in (process.stdout, process.stderr) if stream]
     late = threading.Event()
 
     def stop() -> None:
         late.set()
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # its workers too
 
     timer = threading.Timer(limit, stop)
     timer.start()
-    # wait4, not wait: the kernel's own high-water mark, exact even for a process of a few ms.
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
     timer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     texts = [reader.text() for reader in outputs] or ["", ""]
     peaks = watcher.stop() if watcher else {}
-    peaks[process.pid] = max(peaks.get(process.pid, 0), usage.ru_maxrss * 1024)
+    # ru_maxrss is never below what *this* process used when it forked, so it is second best.
+    peaks.setdefault(process.pid, usage.ru_maxrss * 1024)
     return Run(
         command=words,
         returncode=124 if late.is_set() else process.returncode,
@@ -89,7 +92,7 @@ class Reader(threading.Thread):
 class Watcher(threading.Thread):
     """Samples VmHWM, which is itself a high-water mark: a late sample loses nothing before it."""
 
-    def __init__(self, pid: int, interval: float = 0.02) -> None:
+    def __init__(self, pid: int, interval: float = 0.01) -> None:
         super().__init__(daemon=True)
         self.pid, self.interval = pid, interval
         self.peaks: dict[int, int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +14,10 @@ from gpulint.finding import ParseFailed
 from gpulint.model.evidence import mark_gpu_programs
 from gpulint.model.interpreter import Interpreter
 from gpulint.model.model import Model
-from gpulint.model.screen import relevant
+from gpulint.model.screen import relevant, worth_running
 from gpulint.model.settle import settle
 from gpulint.model.sites import Site, Variant
-from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo
+from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo, walk
 from gpulint.model.values import Value
 
 if TYPE_CHECKING:
@@ -34,8 +35,18 @@ class Analysis:
 
 
 def analyse(sources: Sequence[Source], settings: Settings, jobs: int = 1) -> Analysis:
-    """Understand the files of one project together."""
-    interpreter, failures = _interpret(sources, settings)
+    """Understand the files of one project together.
+
+    The cycle collector is off meanwhile: syntax trees are acyclic and many, and it would walk them
+    over and over.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        interpreter, failures = _interpret(sources, settings)
+    finally:
+        if collecting:
+            gc.enable()
     sites: dict[ModuleInfo, list[Site]] = defaultdict(list)
     for variant in interpreter.variants:
         sites[variant.module].extend(variant.sites.values())
@@ -59,6 +70,7 @@ def _interpret(sources: Sequence[Source], settings: Settings) -> tuple[Interpret
     for module in index.modules.values():
         if not relevant(module.source.text):
             failure = _syntax_error(module)
+            module.__dict__.pop("tree", None)
             if failure is not None:
                 failures[module.path] = failure
             continue
@@ -99,13 +111,24 @@ def _run_roots(interpreter: Interpreter, modules: list[ModuleInfo]) -> None:
     everything.sort(key=lambda i: (str(i.module.path), i.node.lineno))
     named = _named_from(interpreter.index, modules)
     for info in everything:
-        if not info.reached and info.name not in named[info.module] and info.name != "__init__":
+        if not info.reached and info.name not in named[info.module] and _worth_running(interpreter, info):
             _run_root(interpreter, info)
     for info in reversed(everything):
-        if not info.reached and info.name != "__init__":
+        if not info.reached and _worth_running(interpreter, info):
             _run_root(interpreter, info)
     for variant in [v for v in interpreter.variants if v.root]:
         interpreter.rerun_if_stale(variant)
+
+
+def _worth_running(interpreter: Interpreter, info: FunctionInfo) -> bool:
+    if info.name == "__init__":
+        return False
+    hook = interpreter.hook_phase(info) is not None
+    texts = [info.module.segment(info.node)]
+    if hook and info.cls is not None:  # forward calls the class's helpers
+        called = _called_names(info.node)
+        texts += [info.module.segment(m.node) for name, m in info.cls.methods.items() if name in called]
+    return any(worth_running(info.name, text, hook) for text in texts)
 
 
 def _named_from(index: Index, modules: list[ModuleInfo]) -> dict[ModuleInfo, set[str]]:
@@ -119,10 +142,10 @@ def _named_from(index: Index, modules: list[ModuleInfo]) -> dict[ModuleInfo, set
     return named
 
 
-def _called_names(tree: ast.Module) -> set[str]:
+def _called_names(tree: ast.AST) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+    for node in walk(tree):
+        if type(node) is ast.Call:
             func = node.func
             names.add(func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
     return names

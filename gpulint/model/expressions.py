@@ -31,6 +31,9 @@ from gpulint.model.values import (
 )
 
 
+LARGE = 40  # members of a literal that are not looked at one by one
+
+
 def evaluate(frame: Frame, node: ast.expr, env: Env) -> Value:
     handler = _HANDLERS.get(type(node))
     return handler(frame, node, env) if handler is not None else UNKNOWN
@@ -230,6 +233,8 @@ def _sequence(frame: Frame, node: ast.Tuple | ast.List | ast.Set, env: Env) -> V
 def _dict(frame: Frame, node: ast.Dict, env: Env) -> Value:
     known: dict[str, Value] = {}
     exact = True
+    if len(node.keys) > LARGE and frame.region.loop is None:
+        return container(UNKNOWN)  # a table of constants
     for key, item in zip(node.keys, node.values):
         value = evaluate(frame, item, env)
         if key is None:

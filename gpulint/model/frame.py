@@ -117,7 +117,10 @@ class Frame:
         if value is None and self.module.env is not None:
             value = self.module.env.get(name)
         if value is None:
-            return BUILTINS.get(name, UNKNOWN)
+            value = BUILTINS.get(name)
+            if value is None and self.module.stars:
+                value = self.interpreter.starred(self.module, name)
+            return value if value is not None else UNKNOWN
         return self.interpreter.force(value)
 
     def uses(self, path: str) -> set[str]:

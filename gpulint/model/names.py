@@ -51,13 +51,18 @@ class Names:
     def star(self, importer: ModuleInfo, package: str, level: int) -> Env:
         target = tuple(package.split(".")) if package else ()
         found = self.index.resolve(importer, target, level)
-        if found is None or found is importer:
-            return {}
-        return {
-            name: value
-            for name, value in self.module_env(found).items()
-            if not name.startswith("_") and "." not in name
-        }
+        if found is not None and found is not importer:
+            importer.stars.append(found)  # looked through when a name is not found otherwise
+        return {}
+
+    def starred(self, module: ModuleInfo, name: str) -> Value | None:
+        """A name that a star import of the module brings in; only a file whose text binds it is run."""
+        for source in module.stars:
+            if not source.running and source.may_bind(name):
+                value = self.member(source, name)
+                if value.kind is not Kind.UNKNOWN:
+                    return value
+        return None
 
     def force(self, value: Value) -> Value:
         """Resolve an import that was put off."""
@@ -74,9 +79,11 @@ class Names:
         value = self.module_env(module).get(name)
         if value is not None:
             return self.force(value)
+        brought = self.starred(module, name)
+        if brought is not None:
+            return brought
         sub = self.index.resolve(module, (*module.package, name)) if not module.is_package else None
         sub = sub or self.index._by_name.get((*module.name, name))
         if sub is not None:
             return Value(Kind.NAMESPACE, ref=sub, const=name)
-        getter = self.module_env(module).get("__getattr__")
-        return UNKNOWN if getter is None else UNKNOWN
+        return UNKNOWN

@@ -7,6 +7,7 @@ costs nothing.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -39,16 +40,21 @@ def walk(node: ast.AST, *, into_scopes: bool = True) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        for child in ast.iter_child_nodes(node):
-            if into_scopes or not isinstance(child, _SCOPES):
-                stack.append(child)
+        for value in node.__dict__.values():
+            if isinstance(value, list):
+                for child in value:
+                    if isinstance(child, ast.AST) and (into_scopes or not isinstance(child, _SCOPES)):
+                        stack.append(child)
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                if into_scopes or not isinstance(value, _SCOPES):
+                    stack.append(value)
 
 
 def uses(root: ast.AST) -> dict[str, set[str]]:
     """Which attributes are taken of which access path: ``{"loss": {"backward", "item"}}``."""
     found: dict[str, set[str]] = {}
     for node in walk(root):
-        if isinstance(node, ast.Attribute):
+        if type(node) is ast.Attribute:
             path = dotted(node.value)
             if path is not None:
                 found.setdefault(path, set()).add(node.attr)
@@ -160,11 +166,26 @@ class ModuleInfo:
         self.running = False
         self.gpu = False  # part of a GPU program
         self.trains = False  # part of a program that trains
+        self.stars: list[ModuleInfo] = []  # modules whose names it imports by `*`
 
     @cached_property
     def tree(self) -> ast.Module:
         """The syntax tree. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
         return ast.parse(self.source.text)
+
+    def may_bind(self, name: str) -> bool:
+        """Whether the text defines, assigns or imports the name at all."""
+        pattern = rf"^(?:async def|def|class)\s+{name}\b|^{name}\s*[:=]|^(?:from|import)\b.*\b{name}\b|^\s+{name},?\s*$|import \*"
+        return re.search(pattern, self.source.text, re.M) is not None
+
+    def segment(self, node: ast.AST) -> str:
+        """The lines of a definition, for a look at its text."""
+        lines = self._lines
+        return "\n".join(lines[node.lineno - 1 : node.end_lineno])  # type: ignore[attr-defined]
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.source.text.splitlines()
 
     @cached_property
     def package(self) -> tuple[str, ...]:
