@@ -40,7 +40,7 @@ docs: $(VENV)/.dev  ## write the generated pages anew
 	$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.dev  ## time gpulint beside other linters
-	$(BIN)/python bench/bench.py
+	$(BIN)/python bench/speed.py
 
 ecosystem: $(VENV)/.dev  ## lint and fix the pinned source of well-known projects
 	$(BIN)/python bench/ecosystem.py

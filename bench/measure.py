@@ -108,14 +108,21 @@ class Watcher(threading.Thread):
     def family(self) -> list[int]:
         pids = [self.pid]
         for pid in pids:  # grows while it is walked
-            for children in (PROC / str(pid) / "task").glob("*/children"):
-                pids.extend(int(child) for child in read(children).split())
+            pids += children(pid)
         return pids
 
     def stop(self) -> dict[int, int]:
         self.done.set()
         self.join()
         return self.peaks
+
+
+def children(pid: int) -> list[int]:
+    try:
+        threads = list((PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return []  # it has ended meanwhile
+    return [int(child) for thread in threads for child in read(thread / "children").split()]
 
 
 def high_water(pid: int) -> int:

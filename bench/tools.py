@@ -117,10 +117,11 @@ def count(files: Iterable[Path]) -> tuple[int, int]:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as aligned columns: the first left, numbers right. The first row is the heading."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+    """Rows as aligned columns, numbers to the right. The first row is the heading."""
+    columns = []
+    for heading, *cells in zip(*rows, strict=True):
+        width = max(map(len, (heading, *cells)))
+        numbers = all(cell[:1].isdigit() for cell in cells if cell) and any(cells)
+        columns.append([cell.rjust(width) if numbers else cell.ljust(width) for cell in (heading, *cells)])
+        columns[-1].insert(1, "-" * width)
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))

@@ -52,7 +52,8 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _settings_options = _options(
     click.option("--select", multiple=True, callback=_selectors, metavar="RULES",
                  help="Run these rules only: codes, prefixes, names or groups, or ALL."),
-    click.option("--ignore", multiple=True, callback=_selectors, metavar="RULES", help="Leave these rules out."),
+    click.option("--ignore", multiple=True, callback=_selectors, metavar="RULES",
+                 help="Leave these rules out."),
     click.option("--extend-select", multiple=True, callback=_selectors, metavar="RULES",
                  help="Run these rules as well."),
     click.option("--min-confidence", type=click.Choice(["possible", "likely", "certain"]),
@@ -82,7 +83,9 @@ def _loader(options: dict[str, Any]) -> Loader:
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also those that may change it.")
 @click.option("--diff", is_flag=True, help="Print the fixes as a diff and write nothing.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report there.")
+@click.option(
+    "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report there."
+)
 @click.option("--statistics", is_flag=True, help="Count findings by rule, and what the analysis met.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what `-` reads.")
@@ -90,7 +93,9 @@ def _loader(options: dict[str, Any]) -> Loader:
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @_loudness_options
 def check(**options: Any) -> None:
-    """Lint files and folders (default: the current one); `-` reads from standard input.
+    """Lint files and folders.
+
+    Without PATHS: the current folder. `-` reads from standard input.
 
     Exit codes: 0 nothing found, 1 findings, 2 an error (usage, configuration, or a file that can't be
     read or parsed; the others are linted all the same).
@@ -105,7 +110,9 @@ def check(**options: Any) -> None:
 @cli.command()
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="All rules.")
-@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option(
+    "--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
+)
 def rule(code: str | None, every: bool, output_format: str) -> None:
     """Explain a rule, named by code or name."""
     if (code is None) is not every:
@@ -141,30 +148,45 @@ def _find_rule(code: str) -> Rule:
 @_settings_options
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def config(path: Path, output_format: str, **options: Any) -> None:
-    """Show the settings in force for a path, and where each comes from."""
-    from gpulint.config import show
+    """Show the settings in force for a path.
 
-    emit(show(_loader(options)(path), path, as_json=output_format == "json"))
+    Says where each of them comes from, and which rules run.
+    """
+    from gpulint import show
+
+    settings = _loader(options)(path)
+    render = show.settings_json if output_format == "json" else show.settings_text
+    emit(render(settings, path))
 
 
 @cli.command()
 @click.argument("place", metavar="FILE:LINE")
 @_settings_options
 def reveal(place: str, **options: Any) -> None:
-    """Show what the analysis knows about the values on a line: for rule authors and bug reports."""
+    """Show what the analysis knows of a line's values.
+
+    For rule authors and bug reports.
+    """
     file, colon, number = place.rpartition(":")
     if not colon or not number.isdecimal():
         raise click.UsageError(f"{place!r} is not of the form FILE:LINE, such as train.py:42.")
-    from gpulint.run import reveal_lines
+    from gpulint.show import revealed
+    from gpulint.source import SourceError
 
-    emit(reveal_lines(Path(file), int(number), _loader(options)))
+    try:
+        emit(revealed(Path(file), int(number), _loader(options)))
+    except SourceError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @cli.command()
 @click.argument("name", metavar="GROUP/NAME")
 @click.option("--code", help="The rule's code (default: the next free one of the group).")
 def new_rule(name: str, code: str | None) -> None:
-    """Write the stub, fixtures and page of a new rule, in a checkout of gpulint."""
+    """Write the stub of a new rule.
+
+    And its fixtures and page, in a checkout of gpulint. No existing file is touched.
+    """
     from gpulint.new_rule import NewRuleError, create
 
     try:
@@ -173,7 +195,9 @@ def new_rule(name: str, code: str | None) -> None:
         raise click.UsageError(f"{error}.") from None
     shown = [os.path.relpath(path) for path in made.files]
     emit(f"{made.code} {name.partition('/')[2]}:\n" + "".join(f"  {path}\n" for path in shown))
-    emit(f"Next: write fixtures/{name.partition('/')[2]}, then {shown[0]}, then `make docs` and `make test`.\n")
+    emit(
+        f"Next: write fixtures/{name.partition('/')[2]}, then {shown[0]}, then `make docs` and `make test`.\n"
+    )
 
 
 # --- output ----------------------------------------------------------------------------------------
@@ -216,8 +240,6 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: list[str]) -> int:
-    from gpulint.finding import UserError
-
     try:
         code = cli.main(args=arguments, prog_name="gpulint", standalone_mode=False)
     except click.ClickException as error:
@@ -225,10 +247,12 @@ def _run(arguments: list[str]) -> int:
         return ERROR
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except UserError as error:
-        warn(f"error: {error}")
-        return ERROR
-    except Exception as error:  # noqa: BLE001 - the last line of defence
+    except Exception as error:
+        from gpulint.config import ConfigError
+
+        if isinstance(error, ConfigError):
+            warn(f"error: {error}")
+            return ERROR
         return _internal_error(error, verbose=not {"-v", "--verbose"}.isdisjoint(arguments))
     return code if isinstance(code, int) else CLEAN
 

@@ -31,7 +31,7 @@ def text(rule: Rule) -> str:
     """The same for a terminal, with the example as a diff."""
     _, _, body = rule.doc.partition("\n")
     diff = unified_diff(rule.example.before.splitlines(), rule.example.after.splitlines(), lineterm="", n=100)
-    change = "\n".join(f"    {line}" for line in list(diff)[3:])
+    change = "\n".join(f"    {line}".rstrip() for line in list(diff)[3:])
     heading = f"{rule.code} {rule.name}: {rule.title}"
     parts = [heading, f"Group {rule.group}. {_facts(rule)}", body.strip(), f"## Example\n\n{change}"]
     return "\n\n".join(part for part in parts if part).replace("\n## ", "\n") + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from gpulint.model.api import api, canonical
 from gpulint.model.frame import Frame
@@ -16,6 +17,10 @@ _HOST_FACTS = frozenset(
 _SAME = frozenset("data T mT H real imag values indices".split())
 
 
+_METADATA = re.compile(
+    r"(^|_)(sizes?|shapes?|len|lengths?|num|n|name|names|ids?|paths?|width|height|info|meta|metadata|config|type|keys?|"
+    r"batch_size|filename|epoch|step|iteration)(_|$)"
+)
 DTYPE = Value(Kind.NAMESPACE, const="torch.dtype")
 
 
@@ -156,6 +161,8 @@ def _of_tensor(owner: Value, name: str) -> Value:
     if name in _SAME:
         return owner._replace(kind=Kind.TENSOR)
     if owner.opaque or owner.kind is Kind.UNKNOWN:
+        if _METADATA.search(name):
+            return Value(loop=owner.loop)
         is_loss = "loss" in name and "losses" not in name
         return owner._replace(kind=Kind.TENSOR, opaque=not is_loss, scalar=is_loss)
     return Value(marks=owner.marks, loop=owner.loop)

@@ -148,6 +148,10 @@ def call_value(frame: Frame, node: ast.Call, target: Value, args: Arguments, env
 def call_module(frame: Frame, node: ast.Call, target: Value, args: Arguments) -> Value:
     """A forward pass: of a project class its ``forward``, else "tensors where the inputs are"."""
     frame.interpreter.forward_pass(frame, node, target, args)
+    return frame.interpreter.remember_evaluation(frame, node, _module_call(frame, node, target, args))
+
+
+def _module_call(frame: Frame, node: ast.Call, target: Value, args: Arguments) -> Value:
     if target.kind is Kind.MODULE:
         inner = frame.interpreter.forward_of(target)
         if inner is not None:

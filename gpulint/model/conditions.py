@@ -68,17 +68,46 @@ def _flag(frame: Frame, test: ast.expr, env: Env) -> Rarity:
 def branch_rarity(frame: Frame, node: ast.If, env: Env) -> Rarity:
     """`rarity` of an ``if``, whose body may tell more: it fills a cache, or empties what was counted."""
     rare = rarity(frame, node.test, env)
-    if rare is Rarity.UNKNOWN and (_fills_cache(node) or _empties(frame, node, env)):
+    if rare is Rarity.UNKNOWN and (_fills_cache(frame, node) or _empties(frame, node, env)):
         return Rarity.RARE
     return rare
 
 
-def _fills_cache(node: ast.If) -> bool:
-    """`if self.mask is None or …: self.mask = …`: taken until the cache fits."""
+def without_gpu(test: ast.expr) -> bool | None:
+    """Whether a branch is the one of a machine without a GPU: True its body, False its ``else``.
+
+    `if use_cuda: … else: …`, `if not args.cuda:`, `if device_type == "cpu":`.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = without_gpu(test.operand)
+        return None if inner is None else not inner
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
+        value, same = test.comparators[0].value, isinstance(test.ops[0], ast.Eq)
+        if isinstance(value, str) and isinstance(test.ops[0], ast.Eq | ast.NotEq) and value in ("cpu", "cuda"):
+            return (value == "cpu") is same
+        return None
+    path = dotted(test.func) if isinstance(test, ast.Call) else dotted(test)
+    if path is None:
+        return None
+    last = path.rpartition(".")[2].lower()
+    if path.endswith("cuda.is_available") or re.fullmatch(r"(use_|with_|has_|is_|on_)?(cuda|gpu)(_available)?", last):
+        return False
+    return True if re.fullmatch(r"(no_|disable_)(cuda|gpu)|cpu|use_cpu|cpu_only", last) else None
+
+
+def _fills_cache(frame: Frame, node: ast.If) -> bool:
+    """`if self.mask is None or …: self.mask = …`: taken until the cache fits.
+
+    A local that is None before the loop counts; a parameter does not, since it is None on every call.
+    """
     paths = set()
+    parameters = {a.arg for a in frame.info.node.args.args} if frame.info is not None else set()
     for part in ast.walk(node.test):
-        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is) and isinstance(part.left, ast.Attribute):
-            paths.add(dotted(part.left))
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is):
+            path = dotted(part.left)
+            local = isinstance(part.left, ast.Name) and path not in parameters and frame.region.loop is not None
+            if isinstance(part.left, ast.Attribute) or local:
+                paths.add(path)
         if isinstance(part, ast.Call) and dotted(part.func) == "hasattr" and len(part.args) == 2 and isinstance(part.args[1], ast.Constant):
             paths.add(f"{dotted(part.args[0])}.{part.args[1].value}")
         if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.NotIn):

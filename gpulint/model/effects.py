@@ -180,7 +180,7 @@ class Effects:
         site = frame.variant.sites.get((SiteKind.CALL, node))
         if site is not None:
             site.name = "forward"
-        if frame.info is not None:
+        if frame.info is not None and frame.grad is True:
             self.running_modules.add(frame.info)
         for value in args.all:
             for inner in self.flatten(value):
@@ -195,13 +195,17 @@ class Effects:
 
     def _evaluates(self, loop: ast.AST, frame: Frame, node: ast.AST, weak: bool) -> None:
         info = self.loops.get(loop)
-        if info is None:
+        if info is None or self.inside_forward(info):
             return
         if weak and info.evaluation is None:
             info.weak_evaluation = info.weak_evaluation or node
             info.evaluation_module = info.evaluation_module or frame.module
         elif not weak and (info.evaluation is None):
             info.evaluation, info.evaluation_module = node, frame.module
+
+    def inside_forward(self, info: LoopInfo) -> bool:
+        """A loop inside a forward pass runs over layers, levels or time: it is part of the step."""
+        raise NotImplementedError
 
     def flatten(self, value: Value) -> list[Value]:
         """The members of containers, else the value itself."""

@@ -19,8 +19,10 @@ from gpulint.model.expressions import element_of, evaluate
 from gpulint.model.frame import Env, Frame
 from gpulint.model.guess import Guesses
 from gpulint.model.heap import Closure, Instance, Loader
+from gpulint.model.keep import with_mark
 from gpulint.model.names import Names
-from gpulint.model.sites import Phase, SiteKind, Variant
+from gpulint.model.questions import evaluates
+from gpulint.model.sites import LoopInfo, Phase, SiteKind, Variant
 from gpulint.model.statements import run_block
 from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo, dotted
 from gpulint.model.values import (
@@ -40,7 +42,7 @@ from gpulint.model.values import (
 if TYPE_CHECKING:
     from gpulint.config import Settings
 
-MAX_DEPTH = 24  # of inlined calls
+MAX_DEPTH = 16  # of inlined calls
 MAX_VARIANTS = 6  # of one function; later calls share one whose arguments are joined
 MAX_RUNS = 4  # of one variant
 
@@ -301,6 +303,19 @@ class Interpreter(Effects, Guesses, Names, Classes):
         old = frame.variant.yields
         frame.variant.yields = value if old is None else join(old, value)
 
+    def remember_evaluation(self, frame: Frame, node: ast.AST, result: Value) -> Value:
+        """Mark what an evaluating function's module gives, to see whether it reaches a backward pass."""
+        if frame.grad is True and any(f.info is not None and evaluates(f.variant) for f in self._frames):
+            return with_mark(result, self.mark("forward", node, frame.module))
+        return result
+
+    def inside_forward(self, info: LoopInfo) -> bool:
+        functions = [frame.info for frame in self._frames]
+        if info.function not in functions:
+            return False
+        outer = functions[: functions.index(info.function) + 1]
+        return any(f is not None and f.name == "forward" and f.cls is not None for f in outer)
+
     def special_method(
         self,
         frame: Frame,
@@ -416,7 +431,7 @@ class Interpreter(Effects, Guesses, Names, Classes):
                 )
                 dataset.ref.set("__item__", item)
         collate = loader.options.get("collate_fn")
-        if collate is not None and collate.kind is Kind.FUNCTION and "__collated__" not in loader.options:
+        if collate is not None and isinstance(collate.ref, Closure) and "__collated__" not in loader.options:
             loader.options["__collated__"] = UNKNOWN
             loader.options["__collated__"] = self.invoke(
                 collate.ref, [Value(Kind.CONTAINER)], {}, frame, node

@@ -50,7 +50,7 @@ def augment(frame: Frame, node: ast.AugAssign, env: Env) -> None:
         return
     if old.kind is Kind.CONTAINER and not value.is_tensor:
         element = value.element if value.kind is Kind.CONTAINER else value
-        kept = _marked(element or UNKNOWN, mark)
+        kept = with_mark(element or UNKNOWN, mark)
         frame.record(SiteKind.KEEP, node, receiver=old, args=(element or UNKNOWN,), result=kept, path=path)
         assign(frame, node.target, container(kept if old.element is None else join(old.element, kept)), env)
         return
@@ -60,7 +60,7 @@ def augment(frame: Frame, node: ast.AugAssign, env: Env) -> None:
         result = result._replace(loop=None)
     site = frame.record(SiteKind.AUGMENT, node, receiver=old, args=(value,), result=result, path=path)
     site.name = type(node.op).__name__
-    assign(frame, node.target, _marked(result, mark), env)
+    assign(frame, node.target, with_mark(result, mark), env)
 
 
 def accumulated(frame: Frame, node: ast.Assign, operation: ast.BinOp, value: Value, env: Env) -> Value:
@@ -74,7 +74,7 @@ def accumulated(frame: Frame, node: ast.Assign, operation: ast.BinOp, value: Val
         added = frame.evaluate(operation.right, env)
         if added.element is None:
             return value
-        kept = _marked(added.element, mark)
+        kept = with_mark(added.element, mark)
         frame.record(SiteKind.KEEP, node, receiver=old, args=(added.element,), result=kept, path=path)
         return container(kept if old.element is None else join(old.element, kept))
     if not value.is_tensor:
@@ -83,16 +83,17 @@ def accumulated(frame: Frame, node: ast.Assign, operation: ast.BinOp, value: Val
     added = frame.evaluate(operation.right, env)
     site = frame.record(SiteKind.AUGMENT, node, receiver=old, args=(added,), result=value, path=path)
     site.name = type(operation.op).__name__
-    return _marked(value, frame.interpreter.mark("keep", node, frame.module))
+    return with_mark(value, frame.interpreter.mark("keep", node, frame.module))
 
 
-def _marked(value: Value, mark: Mark) -> Value:
+def with_mark(value: Value, mark: Mark) -> Value:
+    """The value, and whatever is in it, with the mark."""
     if value.kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.CONTAINER) and mark not in value.marks:
         value = value._replace(marks=value.marks | {mark})
         if value.kind is Kind.CONTAINER:
             value = value._replace(
-                items=tuple(_marked(v, mark) for v in value.items) if value.items is not None else None,
-                element=_marked(value.element, mark) if value.element is not None else None,
+                items=tuple(with_mark(v, mark) for v in value.items) if value.items is not None else None,
+                element=with_mark(value.element, mark) if value.element is not None else None,
             )
     return value
 
@@ -100,7 +101,7 @@ def _marked(value: Value, mark: Mark) -> Value:
 def grow(frame: Frame, node: ast.Call, target: ast.expr, old: Value, value: Value, env: Env) -> None:
     """`target.append(value)` and its like: the container's new value goes back to where it came from."""
     mark = frame.interpreter.mark("keep", node, frame.module)
-    kept = _marked(value, mark)
+    kept = with_mark(value, mark)
     frame.record(
         SiteKind.KEEP, node, receiver=old, args=(value,), result=kept, path=dotted(target) or _text(target)
     )
@@ -165,7 +166,7 @@ def store_item(frame: Frame, target: ast.Subscript, value: Value, env: Env) -> N
     path = subscript_path(target)
     if base.kind is Kind.CONTAINER or (base.kind is Kind.UNKNOWN and not base.on_gpu):
         mark = frame.interpreter.mark("keep", target, frame.module)
-        kept = _marked(value, mark) if not isinstance(target.slice, ast.Constant) else value
+        kept = with_mark(value, mark) if not isinstance(target.slice, ast.Constant) else value
         frame.record(
             SiteKind.KEEP,
             target,

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 class Lazy:
     """A name imported from a project module, resolved (and that module run) when first used."""
 
-    __slots__ = ("module", "name", "value")
+    __slots__ = ("module", "name", "resolving", "value")
 
     def __init__(self, module: ModuleInfo, name: str) -> None:
         self.module = module
         self.name = name
         self.value: Value | None = None
+        self.resolving = False
 
 
 class Names:
@@ -69,9 +70,14 @@ class Names:
         lazy = value.ref
         if not isinstance(lazy, Lazy):
             return value
+        if lazy.resolving:
+            return UNKNOWN  # an import cycle
         if lazy.value is None or (lazy.value.kind is Kind.UNKNOWN and not lazy.module.running):
-            lazy.value = UNKNOWN  # an import cycle finds nothing
-            lazy.value = self.member(lazy.module, lazy.name)
+            lazy.resolving = True
+            try:
+                lazy.value = self.member(lazy.module, lazy.name)
+            finally:
+                lazy.resolving = False
         return lazy.value
 
     def member(self, module: ModuleInfo, name: str) -> Value:

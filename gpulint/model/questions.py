@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpulint.model.model import Step
 
 _EVALUATES = re.compile(
-    r"(^|_)(eval|evals|evaluate|evaluates|evaluation|evaluating|validate|validation|val|valid|test|testing|infer|inference|"
+    r"(^|_)(?!evaluate_actions|val_to)(eval|evals|evaluate|evaluates|evaluation|evaluating|validate|validation|val|valid|test|testing|infer|inference|"
     r"predict|predicts|prediction|predictions)(_|$)|^(do_)?(eval|validate)|_eval$"
 )
 _GENERATES = re.compile(r"(^|_)(score|benchmark|sample|generate|decode|embed|extract|encode|detect|demo)(_|$)")
@@ -63,8 +63,22 @@ def names_evaluation(name: str) -> bool:
     return _EVALUATES.search(name.lower()) is not None
 
 
+def is_test(variant: Variant) -> bool:
+    """A unit test: what it runs once on tiny inputs is no evaluation."""
+    path = variant.module.path
+    parts = {part.lower() for part in path.parts[-3:-1]}
+    return (
+        path.name.startswith("test_")
+        or path.name.endswith("_test.py")
+        or bool(parts & {"test", "tests", "testing"})
+        or (variant.info is not None and variant.info.cls is not None and any("TestCase" in b for b in variant.info.cls.all_outside))
+    )
+
+
 def evaluates(variant: Variant) -> bool:
     """Whether the function is one that evaluates: by its name, or by `.eval()` and a name that does not train."""
+    if is_test(variant):
+        return False
     if variant.info is None:
         return variant.eval_mode
     return names_evaluation(variant.name) or variant.eval_mode

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 
-from gpulint.model.conditions import Rarity, always_leaves, branch_rarity, rarity
+from gpulint.model.conditions import Rarity, always_leaves, branch_rarity, rarity, without_gpu
 from gpulint.model.expressions import assign, evaluate, iterate, truth
 from gpulint.model.frame import Env, Frame, Jumps, join_env
 from gpulint.model.keep import accumulated, augment
@@ -178,6 +178,10 @@ def _if(frame: Frame, node: ast.If, env: Env) -> Env | None:
     leaves = always_leaves(node.body, returns=frame.region.loop is not None)
     body_kind = RegionKind.GUARD if rare is Rarity.RARE or leaves else RegionKind.BRANCH
     else_kind = RegionKind.GUARD if rare is Rarity.COMMON else RegionKind.BRANCH
+    host = without_gpu(node.test)
+    if host is not None:  # what runs only without a GPU makes no GPU wait
+        body_kind = RegionKind.GUARD if host else body_kind
+        else_kind = else_kind if host else RegionKind.GUARD
     known = value.const if isinstance(value.const, bool) else None
     body_env, else_env = dict(env), env
     frame.interpreter.narrow(frame, node.test, body_env)
