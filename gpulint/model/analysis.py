@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import gc
+import sys
+import traceback
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from gpulint.source import Source
 
 
+RECURSION_LIMIT = 6000  # calls followed inside calls, each through a nest of expressions
+
+
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """The models of a project's files, the files that do not parse, and counts for `--statistics`."""
@@ -32,19 +38,22 @@ class Analysis:
     models: dict[Path, Model]
     failures: dict[Path, ParseFailed]
     statistics: Mapping[str, int] = field(default_factory=dict)
+    crashes: Mapping[Path, tuple[str, str, str]] = field(default_factory=dict)  # (where, message, traceback)
 
 
-def analyse(sources: Sequence[Source], settings: Settings, jobs: int = 1) -> Analysis:
+def analyse(sources: Sequence[Source], settings: Settings, root: Path | None = None) -> Analysis:
     """Understand the files of one project together.
 
     The cycle collector is off meanwhile: syntax trees are acyclic and many, and it would walk them
     over and over.
     """
-    collecting = gc.isenabled()
+    collecting, limit = gc.isenabled(), sys.getrecursionlimit()
     gc.disable()
+    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
     try:
-        interpreter, failures = _interpret(sources, settings)
+        interpreter, failures = _interpret(sources, settings, root)
     finally:
+        sys.setrecursionlimit(limit)
         if collecting:
             gc.enable()
     sites: dict[ModuleInfo, list[Site]] = defaultdict(list)
@@ -57,12 +66,12 @@ def analyse(sources: Sequence[Source], settings: Settings, jobs: int = 1) -> Ana
     }
     statistics = Counter(interpreter.statistics)
     statistics["variants"] = len(interpreter.variants)
-    return Analysis(models, failures, statistics)
+    return Analysis(models, failures, statistics, dict(interpreter.crashes))
 
 
-def _interpret(sources: Sequence[Source], settings: Settings) -> tuple[Interpreter, dict[Path, ParseFailed]]:
+def _interpret(sources: Sequence[Source], settings: Settings, root: Path | None) -> tuple[Interpreter, dict[Path, ParseFailed]]:
     ordered = sorted(sources, key=lambda s: s.path)
-    index = Index(settings.root, ordered)
+    index = Index(root or settings.root, ordered)
     mark_gpu_programs(index, settings.gpu)
     interpreter = Interpreter(index, settings)
     failures: dict[Path, ParseFailed] = {}
@@ -80,7 +89,8 @@ def _interpret(sources: Sequence[Source], settings: Settings) -> tuple[Interpret
         else:
             entries.append(module)
     for module in entries:
-        interpreter.run_module(module)
+        with _contained(interpreter, module):
+            interpreter.run_module(module)
     _run_roots(interpreter, entries)
     _drop_assumed(interpreter)
     settle(interpreter)
@@ -117,7 +127,8 @@ def _run_roots(interpreter: Interpreter, modules: list[ModuleInfo]) -> None:
         if not info.reached and _worth_running(interpreter, info):
             _run_root(interpreter, info)
     for variant in [v for v in interpreter.variants if v.root]:
-        interpreter.rerun_if_stale(variant)
+        with _contained(interpreter, variant.module):
+            interpreter.rerun_if_stale(variant)
 
 
 def _worth_running(interpreter: Interpreter, info: FunctionInfo) -> bool:
@@ -169,7 +180,26 @@ def _drop_assumed(interpreter: Interpreter) -> None:
         dropped = {v for v in orphans if v.info in keep}
 
 
+@contextmanager
+def _contained(interpreter: Interpreter, module: ModuleInfo) -> Iterator[None]:
+    """A defect of the analysis costs one function's findings and is reported; the rest goes on."""
+    try:
+        yield
+    except RecursionError:
+        interpreter.statistics["too deep"] += 1
+        interpreter.abandon()
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}"
+        interpreter.crashes.setdefault(module.path, ("analysis", message, traceback.format_exc()))
+        interpreter.abandon()
+
+
 def _run_root(interpreter: Interpreter, info: FunctionInfo) -> None:
+    with _contained(interpreter, info.module):
+        _run_root_unguarded(interpreter, info)
+
+
+def _run_root_unguarded(interpreter: Interpreter, info: FunctionInfo) -> None:
     receiver: Value | None = None
     if info.cls is not None:
         frame = interpreter.root_frame(info.module)
@@ -184,7 +214,7 @@ def _run_root(interpreter: Interpreter, info: FunctionInfo) -> None:
 
 def reveal(path: Path, line: int, settings: Settings, sources: Sequence[Source]) -> list[tuple[str, str]]:
     """What is known at a line: ``(expression, value)`` of the calls and names on it."""
-    interpreter, _ = _interpret(sources, settings)
+    interpreter, _ = _interpret(sources, settings, None)
     found: dict[str, str] = {}
     for variant in interpreter.variants:
         if variant.module.path != path:

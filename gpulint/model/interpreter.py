@@ -8,6 +8,7 @@ as what they are. Questions about "every step" and "every caller" follow the cal
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpulint.model import loaders
@@ -59,6 +60,7 @@ class Interpreter(Effects, Guesses, Names, Classes):
         self._shared: dict[FunctionInfo, tuple[Variant, dict[str, Value]]] = {}
         self._count: dict[FunctionInfo, int] = {}
         self._frames: list[Frame] = []
+        self.crashes: dict[Path, tuple[str, str, str]] = {}
         self.module_variants: dict[ModuleInfo, Variant] = {}
         self._roots: dict[Variant, tuple[Closure, dict[str, Value]]] = {}
         self.element_of = element_of
@@ -408,6 +410,14 @@ class Interpreter(Effects, Guesses, Names, Classes):
         self._roots[variant] = (closure, bound)
         for _ in range(2):  # the second run sees what the first left on the objects
             self.run_variant(variant, closure, bound)
+
+    def abandon(self) -> None:
+        """After an exception: no variant is running any more."""
+        self._frames.clear()
+        for variant in self.variants:
+            variant.running = False
+        for module in self.index.modules.values():
+            module.running = False
 
     def rerun_if_stale(self, variant: Variant) -> None:
         """What a hook read may have been written by a hook that ran later."""

@@ -7,6 +7,7 @@ costs nothing.
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -233,7 +234,7 @@ class Index:
 
 def _module_name(root: Path, path: Path) -> tuple[tuple[str, ...], bool]:
     try:
-        relative = path.relative_to(root)
+        relative = Path(os.path.abspath(path)).relative_to(os.path.abspath(root))
     except ValueError:
         relative = Path(path.name)
     parts = list(relative.with_suffix("").parts)

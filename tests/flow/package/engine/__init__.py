@@ -1,0 +1,1 @@
+from .loops import evaluate, train_one_epoch
