@@ -65,6 +65,13 @@ def long_file(lines: int) -> str:
     return head + step * (lines // 4)
 
 
+def many_functions(lines: int) -> str:
+    body = NEIGHBOUR.partition("\n\n\n")[2]
+    return "import torch\n" + "".join(
+        body.replace("def train(", f"def train_{number}(") for number in range(lines // body.count("\n"))
+    )
+
+
 def nested_ifs(depth: int) -> str:
     return GPU + "".join(" " * level + "if x:\n" for level in range(depth)) + " " * depth + "x\n"
 
@@ -74,6 +81,13 @@ def link_loop(folder: Path) -> None:
     (folder / "package").mkdir()
     (folder / "package" / "again").symlink_to(folder, target_is_directory=True)
     (folder / "package" / "self").symlink_to("self")
+
+
+def beside_a_link_to_itself(folder: Path) -> Path:
+    (folder / "package").mkdir()
+    (folder / "package" / "self.py").symlink_to("self.py")
+    (folder / "x.py").write_text(NEIGHBOUR)
+    return folder / "x.py"
 
 
 def link_to_itself(folder: Path) -> Path:
@@ -131,7 +145,8 @@ CASES = [
     Case("10,000 branches of elif", text(GPU + "if x: y = 1\n" + "elif x: y = 2\n" * 10_000), exits=(1, 2)),
     Case("95 nested ifs", text(nested_ifs(95)), exits=(1,)),
     Case("a line of 1,000,000 characters", text(GPU + f"y = '{'a' * 1_000_000}'\n"), exits=(1,)),
-    Case("50,000 lines", text(long_file(50_000)), exits=(1,)),
+    Case("50,000 lines of loops", text(long_file(50_000)), exits=(1,)),
+    Case("50,000 lines of functions", text(many_functions(50_000)), exits=(1,)),
     Case("50,000 lines of data", text(GPU + "y = [\n" + "    1.5,\n" * 50_000 + "]\n"), exits=(1,)),
     Case("a file over 10 MB", text(GPU + "y = 1  # padding\n" * 650_000), r"x\.py.*(large|big)"),
     Case("a binary file", text(b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 40), r"x\.py.*binary"),
@@ -148,6 +163,7 @@ CASES = [
     Case("a notebook that is no JSON", text("{", "x.ipynb"), r"x\.ipynb"),
     Case("a loop of symlinks", link_loop, exits=(1,)),
     Case("a symlink to itself", link_to_itself, r"x\.py"),
+    Case("a file beside such a symlink", beside_a_link_to_itself, r"x\.py.*GPU101", exits=(1,)),
     Case("a dangling symlink", dangling, exits=(1, 2)),
     Case("a dangling symlink, named", dangling_named, r"x\.py"),
     Case("a folder named x.py", folder_named_py, exits=(1,)),

@@ -83,9 +83,7 @@ def _loader(options: dict[str, Any]) -> Loader:
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also those that may change it.")
 @click.option("--diff", is_flag=True, help="Print the fixes as a diff and write nothing.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option(
-    "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report there."
-)
+@click.option("--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report there.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule, and what the analysis met.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what `-` reads.")
@@ -110,9 +108,7 @@ def check(**options: Any) -> None:
 @cli.command()
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="All rules.")
-@click.option(
-    "--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
-)
+@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 def rule(code: str | None, every: bool, output_format: str) -> None:
     """Explain a rule, named by code or name."""
     if (code is None) is not every:
@@ -195,9 +191,7 @@ def new_rule(name: str, code: str | None) -> None:
         raise click.UsageError(f"{error}.") from None
     shown = [os.path.relpath(path) for path in made.files]
     emit(f"{made.code} {name.partition('/')[2]}:\n" + "".join(f"  {path}\n" for path in shown))
-    emit(
-        f"Next: write fixtures/{name.partition('/')[2]}, then {shown[0]}, then `make docs` and `make test`.\n"
-    )
+    emit(f"Next: write fixtures/{name.partition('/')[2]}, then {shown[0]}, then `make docs` and `make test`.\n")
 
 
 # --- output ----------------------------------------------------------------------------------------

@@ -222,9 +222,7 @@ def _split_config_arguments(arguments: Sequence[str]) -> tuple[Path | None, list
             except tomllib.TOMLDecodeError as error:
                 raise ConfigError("--config", "", f"{argument!r} is not valid TOML: {error}") from None
         elif not path.is_file():
-            raise ConfigError(
-                "--config", "", f"{argument} is neither a file nor a setting like 'gpu = \"always\"'"
-            )
+            raise ConfigError("--config", "", f"{argument} is neither a file nor a setting like 'gpu = \"always\"'")
         elif file is not None:
             raise ConfigError("--config", "", f"names two files, {file} and {argument}")
         else:

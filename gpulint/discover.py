@@ -105,7 +105,7 @@ def _walk(top: Path, settings_for: Callable[[Path], Settings], failures: list[Pa
             is_folder = child.is_dir(follow_symlinks=False)
             if not is_folder and not _is_source(child):
                 continue
-            full = os.path.join(absolute, child.name)  # noqa: PTH118 - strings: this is the hot loop
+            full = os.path.join(absolute, child.name)
             if excluded(full, is_folder) or _gitignored(full, is_folder, gitignores):
                 continue
             if is_folder:
@@ -150,9 +150,7 @@ def _exclusion(settings: Settings, top: Path, folder: Path) -> Callable[[str, bo
 def ignored_with_parents(ignores: Ignores, relative: Path, *, is_folder: bool) -> bool:
     """Whether a path, or a folder that it lies in, is ignored."""
     parts = relative.parts
-    return any(
-        ignores("/".join(parts[:end]), is_folder or end < len(parts)) for end in range(1, len(parts) + 1)
-    )
+    return any(ignores("/".join(parts[:end]), is_folder or end < len(parts)) for end in range(1, len(parts) + 1))
 
 
 @lru_cache(maxsize=1024)

@@ -38,7 +38,7 @@ class _Call:
         wrapper = MetadataWrapper(cst.parse_module(f"({segment}\n)"), unsafe_skip_copy=True)
         spans = wrapper.resolve(ByteSpanPositionProvider)
         statement = wrapper.module.body[0]
-        call = statement.body[0].value  # type: ignore[union-attr]
+        call = statement.body[0].value  # type: ignore[union-attr, index]
         if not isinstance(call, cst.Call):
             raise ValueError("not a call")
         data = f"({segment}\n)".encode()
@@ -198,7 +198,11 @@ def move_statement(text: str, stmt: Span, target: Span) -> Edits | None:
 
 def decorate(text: str, function: Span, decorator: str) -> Edits | None:
     """Put a decorator nearest to the ``def`` at which the span starts."""
-    return insert_before(text, Span(function.start, function.start), [decorator]) if _own_line(text, function.start) else None
+    return (
+        insert_before(text, Span(function.start, function.start), [decorator])
+        if _own_line(text, function.start)
+        else None
+    )
 
 
 def wrap_in_with(text: str, stmts: Span, header: str) -> Edits | None:
@@ -232,7 +236,7 @@ def add_import(text: str, line: str) -> Edits:
     position = 0
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         position = 1
-    while position < len(body) and isinstance(body[position], ast.ImportFrom) and body[position].module == "__future__":  # type: ignore[attr-defined]
+    while position < len(body) and isinstance(body[position], ast.ImportFrom) and body[position].module == "__future__":
         position += 1
     newline = _newline(text)
     if position < len(body):

@@ -1,4 +1,4 @@
-"""Files × rules → results, a project at a time; and the fix loop around it."""
+"""Files and rules to results, a project at a time; and the fix loop around it."""
 
 from __future__ import annotations
 
@@ -123,9 +123,11 @@ def _run_rules(
     crash: tuple[str, str, str] | None = None
     for rule in rules:
         try:
-            for finding in rule.check(model):
-                if finding.confidence >= settings.min_confidence:
-                    findings.append(replace(finding, code=rule.code, path=path))
+            findings.extend(
+                replace(finding, code=rule.code, path=path)
+                for finding in rule.check(model)
+                if finding.confidence >= settings.min_confidence
+            )
         except Exception as error:
             crash = (rule.code, f"{type(error).__name__}: {error}", traceback.format_exc())
     return findings, crash

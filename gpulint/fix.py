@@ -6,6 +6,7 @@ import difflib
 import os
 import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 
 from gpulint.finding import Applicability, Edit, Finding, Fix
 from gpulint.source import Source, SourceError, compiles, encode
@@ -29,8 +30,7 @@ def apply_fixes(source: Source, findings: Iterable[Finding], unsafe: bool) -> tu
     chosen: list[Finding] = []
     taken: list[Edit] = []
     for finding in sorted((f for f in findings if wanted(f.fix, unsafe)), key=lambda f: (f.span, f.code)):
-        assert finding.fix is not None
-        new = [edit for edit in finding.fix.edits if edit not in taken]
+        new = [edit for edit in _edits([finding]) if edit not in taken]
         if not any(_clash(a, b) for a in new for b in taken):
             taken.extend(new)
             chosen.append(finding)
@@ -83,10 +83,10 @@ def write_atomic(source: Source, text: str) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(temporary, path.stat().st_mode)
-            os.replace(temporary, path)
+            Path(temporary).chmod(path.stat().st_mode)
+            Path(temporary).replace(path)
         except BaseException:
-            os.unlink(temporary)
+            Path(temporary).unlink()
             raise
     except OSError as error:
         raise SourceError(source.path, f"cannot be written: {error.strerror or error}") from None
@@ -94,9 +94,5 @@ def write_atomic(source: Source, text: str) -> None:
 
 def unified_diff(before: str, after: str, label: str) -> str:
     """The change as ``patch`` reads it."""
-    lines: list[str] = []
-    for line in difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), label, label
-    ):
-        lines.append(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n")
-    return "".join(lines)
+    lines = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), label, label)
+    return "".join(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in lines)

@@ -99,9 +99,7 @@ def matches(rule: Rule, selector: str) -> bool:
     )
 
 
-def select(
-    chosen: Iterable[str] = (), ignored: Iterable[str] = (), extended: Iterable[str] = ()
-) -> tuple[Rule, ...]:
+def select(chosen: Iterable[str] = (), ignored: Iterable[str] = (), extended: Iterable[str] = ()) -> tuple[Rule, ...]:
     """The rules to run: those chosen (default: on by default), plus extended, less ignored.
 
     The most specific selector wins, as in Ruff: ``--select GPU1 --ignore GPU101``.

@@ -107,7 +107,10 @@ def _stdin(settings_for: Loader, options: Options, started: float) -> int:
         return _finish(Outcome(results=[ParseFailed(name, 1, 1, error.message)]), options, started)
     root = name.parent if options.stdin_filename else Path.cwd()
     outcome = check(
-        Project(Path(os.path.abspath(root)), (source,)), settings_for, fix=options.fix or options.diff, unsafe=options.unsafe_fixes
+        Project(Path(os.path.abspath(root)), (source,)),
+        settings_for,
+        fix=options.fix or options.diff,
+        unsafe=options.unsafe_fixes,
     )
     if options.fix and not options.diff:
         sys.stdout.buffer.write(encode(source, outcome.sources[name].text))
@@ -121,7 +124,8 @@ def _finish(outcome: Outcome, options: Options, started: float) -> int:
 
     if options.diff:
         text = "".join(
-            unified_diff(original.text, outcome.sources[path].text, _shown(path)) for path, original in outcome.originals.items()
+            unified_diff(original.text, outcome.sources[path].text, _shown(path))
+            for path, original in outcome.originals.items()
         )
         _deliver(text, options)
         for failure in outcome.results:

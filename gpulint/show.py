@@ -29,9 +29,7 @@ def settings_json(settings: Settings, path: Path) -> str:
         "path": str(path),
         "source": None if settings.source is None else str(settings.source),
         "root": str(settings.root),
-        "settings": {
-            key: {"value": _plain(value), "origin": origin} for key, value, origin in describe(settings)
-        },
+        "settings": {key: {"value": _plain(value), "origin": origin} for key, value, origin in describe(settings)},
         "rules": _codes(settings),
     }
     return json.dumps(report, indent=2) + "\n"

@@ -79,9 +79,9 @@ def uses(scope: ast.AST, name: str) -> Uses:
             continue
         if isinstance(node, ast.Name) and node.id == name:
             (found.loads if isinstance(node.ctx, ast.Load) else found.stores).append(node)
-        elif isinstance(node, ast.Global | ast.Nonlocal) and name in node.names:
-            found.captured = True
-        elif isinstance(node, ast.Name) and node.id in ("locals", "globals", "vars", "eval", "exec"):
+        elif (isinstance(node, ast.Global | ast.Nonlocal) and name in node.names) or (
+            isinstance(node, ast.Name) and node.id in ("locals", "globals", "vars", "eval", "exec")
+        ):
             found.captured = True
         elif _binds(node, name):
             found.stores.append(node)

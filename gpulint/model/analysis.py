@@ -69,7 +69,9 @@ def analyse(sources: Sequence[Source], settings: Settings, root: Path | None = N
     return Analysis(models, failures, statistics, dict(interpreter.crashes))
 
 
-def _interpret(sources: Sequence[Source], settings: Settings, root: Path | None) -> tuple[Interpreter, dict[Path, ParseFailed]]:
+def _interpret(
+    sources: Sequence[Source], settings: Settings, root: Path | None
+) -> tuple[Interpreter, dict[Path, ParseFailed]]:
     ordered = sorted(sources, key=lambda s: s.path)
     index = Index(root or settings.root, ordered)
     mark_gpu_programs(index, settings.gpu)
@@ -99,7 +101,7 @@ def _interpret(sources: Sequence[Source], settings: Settings, root: Path | None)
 
 def _syntax_error(module: ModuleInfo) -> ParseFailed | None:
     try:
-        module.tree  # noqa: B018
+        module.tree
     except SyntaxError as error:
         line = error.lineno or 1
         return ParseFailed(module.path, line, error.offset or 1, f"cannot parse: {error.msg}")

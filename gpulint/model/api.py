@@ -77,9 +77,7 @@ class Api:
 
     def takes_tensors(self, name: str) -> bool:
         """Whether a function gives a tensor where its arguments are: the default for torch's own."""
-        return self.starts("tensor_packages.prefixes", name) and not self.starts(
-            "tensor_packages.except", name
-        )
+        return self.starts("tensor_packages.prefixes", name) and not self.starts("tensor_packages.except", name)
 
 
 def canonical(name: str) -> str:

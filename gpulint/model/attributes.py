@@ -12,9 +12,23 @@ from gpulint.model.syntax import ClassInfo, FunctionInfo, ModuleInfo, dotted
 from gpulint.model.values import NUMBER, TEXT, UNKNOWN, Device, Graph, Kind, Value, tensor
 
 _HOST_FACTS = frozenset(
-    "shape ndim dtype is_cuda requires_grad itemsize layout is_leaf is_sparse nbytes is_quantized is_cpu is_meta".split()
+    [
+        "shape",
+        "ndim",
+        "dtype",
+        "is_cuda",
+        "requires_grad",
+        "itemsize",
+        "layout",
+        "is_leaf",
+        "is_sparse",
+        "nbytes",
+        "is_quantized",
+        "is_cpu",
+        "is_meta",
+    ]
 )
-_SAME = frozenset("data T mT H real imag values indices".split())
+_SAME = frozenset(["data", "T", "mT", "H", "real", "imag", "values", "indices"])
 
 
 _METADATA = re.compile(
@@ -44,14 +58,14 @@ def attribute(frame: Frame, node: ast.Attribute, owner: Value, path: str | None)
         return _of_tensor(owner, name)
     if owner.kind is Kind.CLASS:
         return _of_class(frame, owner, name)
+    if owner.kind is Kind.CONTAINER and owner.keys is not None and owner.items is not None and name in owner.keys:
+        return owner.items[owner.keys.index(name)]
     if (
         owner.kind is Kind.CONTAINER
-        and owner.keys is not None
+        and name in ("values", "indices")
         and owner.items is not None
-        and name in owner.keys
+        and len(owner.items) == 2
     ):
-        return owner.items[owner.keys.index(name)]
-    if owner.kind is Kind.CONTAINER and name in ("values", "indices") and owner.items is not None and len(owner.items) == 2:
         return owner.items[name == "indices"]  # what topk, sort, max(dim) return
     if owner.kind is Kind.ARRAY:
         return NUMBER if name in ("shape", "ndim", "size", "dtype") else owner
@@ -94,9 +108,7 @@ def _of_instance(frame: Frame, node: ast.Attribute, owner: Value, name: str, pat
         found = instance.get(name)
         if found is not None:
             found = frame.interpreter.force(found)
-            return (
-                frame.interpreter.refine(frame, found, path or name) if found.kind is Kind.UNKNOWN else found
-            )
+            return frame.interpreter.refine(frame, found, path or name) if found.kind is Kind.UNKNOWN else found
         if instance.cls is not None:
             method = instance.cls.method(name)
             if method is not None:

@@ -68,9 +68,7 @@ def _zip(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
         (v.ref for v in args.positional if v.ref is not None and v.kind in (Kind.LOADER, Kind.CONTAINER)),
         None,
     )
-    return Value(
-        Kind.CONTAINER, element=sequence(tuple(_element(frame, v) for v in args.positional)), ref=ref
-    )
+    return Value(Kind.CONTAINER, element=sequence(tuple(_element(frame, v) for v in args.positional)), ref=ref)
 
 
 def _same(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
@@ -102,11 +100,7 @@ def _dict(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
     if args.positional:
         value = _first(args)
         if value.keys is None or value.items is None:
-            if (
-                value.element is not None
-                and value.element.items is not None
-                and len(value.element.items) == 2
-            ):
+            if value.element is not None and value.element.items is not None and len(value.element.items) == 2:
                 return container(value.element.items[1])
             return container(value.element) if value.kind is Kind.CONTAINER and value.element else UNKNOWN
         base.update(zip(value.keys, value.items))
@@ -118,7 +112,7 @@ def _dict(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
 
 def _fold(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
     """`sum(ts)` adds on the device; `max(a, b)` of tensors takes their truth, one comparison each."""
-    from gpulint.model.expressions import arithmetic
+    from gpulint.model.combine import arithmetic
 
     values = args.positional if len(args.positional) > 1 else [_element(frame, _first(args))]
     name = node.func.id if isinstance(node.func, ast.Name) else "sum"
@@ -139,11 +133,7 @@ def _sorted(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
 
 def _reversed(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
     value = _first(args)
-    return (
-        value._replace(items=None, keys=None)
-        if value.kind is Kind.CONTAINER
-        else container(_element(frame, value))
-    )
+    return value._replace(items=None, keys=None) if value.kind is Kind.CONTAINER else container(_element(frame, value))
 
 
 def _truth_of(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
@@ -192,7 +182,7 @@ def _filter(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
 
 
 def _abs(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
-    from gpulint.model.expressions import arithmetic
+    from gpulint.model.combine import arithmetic
 
     return arithmetic(frame, args.positional) if args.positional else UNKNOWN
 

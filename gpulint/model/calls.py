@@ -122,9 +122,7 @@ _CALLABLE = (Kind.FUNCTION, Kind.CLASS, Kind.NAMESPACE, Kind.MODULE, Kind.LOSS, 
 
 def call_value(frame: Frame, node: ast.Call, target: Value, args: Arguments, env: Env, name: str) -> Value:
     if target.kind is Kind.FUNCTION and isinstance(target.ref, Closure):
-        return frame.interpreter.invoke(
-            target.ref, args.positional, args.keywords, frame, node, exact=args.exact
-        )
+        return frame.interpreter.invoke(target.ref, args.positional, args.keywords, frame, node, exact=args.exact)
     if target.kind is Kind.CLASS:
         return frame.interpreter.instantiate(target.ref, args, frame, node)
     if target.kind is Kind.NAMESPACE:
@@ -135,9 +133,7 @@ def call_value(frame: Frame, node: ast.Call, target: Value, args: Arguments, env
     if target.kind in (Kind.MODULE, Kind.LOSS):
         return call_module(frame, node, target, args)
     if target.kind is Kind.INSTANCE:
-        return frame.interpreter.special_method(
-            frame, target, "__call__", args.positional, node, args.keywords
-        )
+        return frame.interpreter.special_method(frame, target, "__call__", args.positional, node, args.keywords)
     if target.kind is Kind.OBJECT:
         return _call_object(frame, node, target, args)
     if target.on_gpu:
@@ -155,9 +151,7 @@ def _module_call(frame: Frame, node: ast.Call, target: Value, args: Arguments) -
     if target.kind is Kind.MODULE:
         inner = frame.interpreter.forward_of(target)
         if inner is not None:
-            result = frame.interpreter.invoke(
-                inner, args.positional, args.keywords, frame, node, exact=args.exact
-            )
+            result = frame.interpreter.invoke(inner, args.positional, args.keywords, frame, node, exact=args.exact)
             if result.kind is not Kind.UNKNOWN:
                 return _bulky(result)
     return module_result(frame, target, args)
@@ -183,14 +177,12 @@ def module_result(frame: Frame, target: Value, args: Arguments) -> Value:
     device = where
     if on_gpu:
         device, sure = Device.GPU, any(v.sure for v in on_gpu)
-    elif where is Device.HOST and inputs and all(v.device is Device.UNKNOWN for v in inputs):
-        device = Device.UNKNOWN
-    elif where is Device.UNKNOWN and inputs and all(v.device is Device.HOST for v in inputs):
+    elif (where is Device.HOST and inputs and all(v.device is Device.UNKNOWN for v in inputs)) or (
+        where is Device.UNKNOWN and inputs and all(v.device is Device.HOST for v in inputs)
+    ):
         device = Device.UNKNOWN
     frozen = bool(getattr(target.ref, "frozen", False)) and not any(v.attached for v in inputs)
-    graph = (
-        Graph.DETACHED if frame.grad is False or frozen else Graph.ATTACHED if frame.grad else Graph.UNKNOWN
-    )
+    graph = Graph.DETACHED if frame.grad is False or frozen else Graph.ATTACHED if frame.grad else Graph.UNKNOWN
     loop = next((v.loop for v in flat if v.loop is not None), None)
     marks = frozenset().union(*(v.marks for v in inputs)) if inputs else frozenset()
     loss = target.kind is Kind.LOSS
@@ -211,9 +203,7 @@ def _call_object(frame: Frame, node: ast.Call, target: Value, args: Arguments) -
     """An instance of an outside class is called: metrics and transforms give tensors for tensors."""
     name = str(target.const)
     tensors = [v for v in args.all if v.is_tensor]
-    if tensors and (
-        name.startswith(("torchmetrics.", "torchvision.", "kornia.")) or api().takes_tensors(name)
-    ):
+    if tensors and (name.startswith(("torchmetrics.", "torchvision.", "kornia.")) or api().takes_tensors(name)):
         return module_result(frame, target, args)._replace(opaque=False)
     kind = frame.interpreter.convention(dotted(node.func) or "")
     if tensors and (kind in (Kind.MODULE, Kind.LOSS) or _MODEL_CLASS.search(name.rpartition(".")[2])):
@@ -221,9 +211,7 @@ def _call_object(frame: Frame, node: ast.Call, target: Value, args: Arguments) -
         module = Value(Kind.LOSS if loss else Kind.MODULE, target.device, sure=False, ref=target.ref)
         return call_module(frame, node, module, args)
     return Value(
-        marks=frozenset().union(*(v.marks for v in args.all))
-        if args.positional or args.keywords
-        else frozenset()
+        marks=frozenset().union(*(v.marks for v in args.all)) if args.positional or args.keywords else frozenset()
     )
 
 

@@ -66,11 +66,7 @@ class Classes:
                     cls.attrs[target.id] = value
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             declared = self.annotated(frame, statement.annotation)  # type: ignore[attr-defined]
-            value = (
-                frame.evaluate(statement.value, {**env, **cls.attrs})
-                if statement.value is not None
-                else declared
-            )
+            value = frame.evaluate(statement.value, {**env, **cls.attrs}) if statement.value is not None else declared
             if value.kind is Kind.OBJECT and "field" in str(value.const):
                 value = declared
             cls.attrs[statement.target.id] = declared if value.kind is Kind.UNKNOWN else value
@@ -90,9 +86,7 @@ class Classes:
             for base in cls.all_outside
         ) or (
             ("forward" in cls.methods or cls.method("forward") is not None)
-            and any(
-                b.rpartition(".")[2].endswith(("Module", "Model", "Net", "Loss")) for b in cls.all_outside
-            )
+            and any(b.rpartition(".")[2].endswith(("Module", "Model", "Net", "Loss")) for b in cls.all_outside)
         )
 
     def base_kind(self, cls: ClassInfo) -> str | None:
@@ -106,9 +100,7 @@ class Classes:
         key = (node, cls)
         instance = self.instances.get(key)
         if instance is None:
-            instance = self.instances[key] = Instance(
-                cls, node if isinstance(node, ast.AST) else None, device
-            )
+            instance = self.instances[key] = Instance(cls, node if isinstance(node, ast.AST) else None, device)
             if self.is_module(cls):
                 instance.device = device
         self.by_class.setdefault(cls, instance)
@@ -122,18 +114,14 @@ class Classes:
             return UNKNOWN
         framework = self.base_kind(cls)
         device = Device.GPU if framework == "lightning_module" and frame.module.gpu else Device.HOST
-        known = (node, cls) in self.instances
         value = self.new_instance(cls, node, device)
         init = cls.method("__init__")
         if init is not None:
-            self.invoke(
-                Closure(init, {}, value), args.positional, args.keywords, frame, node, exact=args.exact
-            )  # type: ignore[attr-defined]
+            self.invoke(Closure(init, {}, value), args.positional, args.keywords, frame, node, exact=args.exact)  # type: ignore[attr-defined]
         else:
             self._fields(cls, value.ref, args)
         if framework == "hf_trainer":
             self._trainer(frame, value.ref, args)
-        del known
         return value
 
     def _fields(self, cls: ClassInfo, instance: Instance, args: Arguments) -> None:
@@ -253,11 +241,7 @@ class Classes:
 
     def outside_instance(self, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
         """A capitalised name from outside is called: an object. A dataset keeps what it was given."""
-        if (
-            api().has("classes.ignite_engine", name)
-            and args.positional
-            and isinstance(args.positional[0].ref, Closure)
-        ):
+        if api().has("classes.ignite_engine", name) and args.positional and isinstance(args.positional[0].ref, Closure):
             self._ignite(args.positional[0].ref, frame)
         if api().has("classes.accelerator", name):
             return Value(Kind.OBJECT, const=name)
@@ -304,9 +288,7 @@ class Classes:
             return first._replace(ref=self.instances[key])
         return first
 
-    def object_method(
-        self, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments
-    ) -> Value | None:
+    def object_method(self, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value | None:
         """Methods of known outside objects; None leaves the call to the unknown."""
         kind = str(receiver.const)
         if api().has("classes.accelerator", kind):
@@ -359,9 +341,7 @@ class Classes:
             return value
         return value
 
-    def _argparse(
-        self, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments
-    ) -> Value | None:
+    def _argparse(self, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value | None:
         options: Instance = receiver.ref
         if name in ("add_argument", "add"):
             flags = [v.const for v in args.positional if isinstance(v.const, str)]
@@ -374,9 +354,10 @@ class Classes:
                 action = args.keywords.get("action", NONE).const
                 if action in ("store_true", "store_false"):
                     value = Value(Kind.NUMBER, const=False) if action == "store_true" else NUMBER
-                elif args.keywords.get("type", NONE).const in ("builtins.int", "builtins.float"):
-                    value = NUMBER
-                elif value.kind is Kind.NUMBER:
+                elif (
+                    args.keywords.get("type", NONE).const in ("builtins.int", "builtins.float")
+                    or value.kind is Kind.NUMBER
+                ):
                     value = NUMBER
                 elif args.keywords.get("type", NONE).const == "builtins.str" and value.kind is Kind.UNKNOWN:
                     value = TEXT
@@ -400,6 +381,6 @@ class Classes:
 
 
 _NOT_TENSORS = frozenset(
-    "mode train training return_loss return_dict output_attentions targets target_sizes".split()
+    ["mode", "train", "training", "return_loss", "return_dict", "output_attentions", "targets", "target_sizes"]
 )
 __all__ = ["Classes", "ModuleInfo"]

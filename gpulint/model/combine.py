@@ -12,9 +12,7 @@ def arithmetic(frame: Frame, values: list[Value], *, detached: bool = False) -> 
     marks = frozenset().union(*(v.marks for v in values)) if values else frozenset()
     if not tensors:
         if any(v.kind is Kind.ARRAY for v in values):
-            return Value(
-                Kind.ARRAY, marks=marks, scalar=all(v.scalar or v.kind is not Kind.ARRAY for v in values)
-            )
+            return Value(Kind.ARRAY, marks=marks, scalar=all(v.scalar or v.kind is not Kind.ARRAY for v in values))
         loop = next((v.loop for v in values if v.loop is not None), None)
         known = all(v.kind in (Kind.NUMBER, Kind.NONE) for v in values)
         return Value(Kind.NUMBER if known else Kind.UNKNOWN, loop=loop, marks=marks)

@@ -11,8 +11,8 @@ from gpulint.model.syntax import dotted
 from gpulint.model.values import Kind, Value
 
 if TYPE_CHECKING:
-    from gpulint.model.syntax import FunctionInfo
     from gpulint.model.frame import Env, Frame
+    from gpulint.model.syntax import FunctionInfo
 
 
 class Rarity(Enum):
@@ -108,8 +108,13 @@ def _fills_cache(frame: Frame, node: ast.If) -> bool:
             local = isinstance(part.left, ast.Name) and path not in parameters and frame.region.loop is not None
             if isinstance(part.left, ast.Attribute) or local:
                 paths.add(path)
-        if isinstance(part, ast.Call) and dotted(part.func) == "hasattr" and len(part.args) == 2 and isinstance(part.args[1], ast.Constant):
-            paths.add(f"{dotted(part.args[0])}.{part.args[1].value}")
+        if (
+            isinstance(part, ast.Call)
+            and dotted(part.func) == "hasattr"
+            and len(part.args) == 2
+            and isinstance(part.args[1], ast.Constant)
+        ):
+            paths.add(f"{dotted(part.args[0])}.{part.args[1].value!s}")
         if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.NotIn):
             paths.add(dotted(part.comparators[0]))
     paths.discard(None)
@@ -125,7 +130,9 @@ def _fills_cache(frame: Frame, node: ast.If) -> bool:
 def _empties(frame: Frame, node: ast.If, env: Env) -> bool:
     """`if len(window) >= n: …; window.clear()`, `if count == n: …; count = 0`: once in n steps."""
     test = node.test
-    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq)):
+    if not (
+        isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq)
+    ):
         return False
     left = test.left
     sized = isinstance(left, ast.Call) and dotted(left.func) == "len" and len(left.args) == 1
@@ -150,15 +157,25 @@ def _own_method(frame: Frame, node: ast.Call) -> FunctionInfo | None:
 def resets(scope: ast.AST, path: str) -> bool:
     """Whether the code empties what is at ``path``: `xs = []`, `xs.clear()`, `del xs[:]`, `n = 0`."""
     for node in ast.walk(scope):
-        if isinstance(node, ast.Assign) and any(
-            dotted(t) == path for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if (
+            isinstance(node, ast.Assign)
+            and any(
+                dotted(t) == path
+                for target in node.targets
+                for t in (target.elts if isinstance(target, ast.Tuple) else [target])
+            )
+            and not (isinstance(node.value, ast.BinOp) and dotted(node.value.left) == path)
         ):
-            if not (isinstance(node.value, ast.BinOp) and dotted(node.value.left) == path):
-                return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clear", "pop", "popleft"):
-            if dotted(node.func.value) == path:
-                return True
-        if isinstance(node, ast.Delete) and any(isinstance(t, ast.Subscript) and dotted(t.value) == path for t in node.targets):
+            return True
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("clear", "pop", "popleft")
+        ) and dotted(node.func.value) == path:
+            return True
+        if isinstance(node, ast.Delete) and any(
+            isinstance(t, ast.Subscript) and dotted(t.value) == path for t in node.targets
+        ):
             return True
     return False
 
@@ -175,9 +192,7 @@ def _compare(frame: Frame, left: ast.expr, op: ast.cmpop, right: ast.expr, env: 
         if isinstance(op, ast.Eq | ast.Lt | ast.LtE):
             return Rarity.RARE
         return Rarity.COMMON if isinstance(op, ast.NotEq) else Rarity.UNKNOWN
-    if isinstance(op, ast.Eq | ast.NotEq) and (
-        _is_counter(frame, left, env) or _is_counter(frame, right, env)
-    ):
+    if isinstance(op, ast.Eq | ast.NotEq) and (_is_counter(frame, left, env) or _is_counter(frame, right, env)):
         other = right if _is_counter(frame, left, env) else left
         if not _is_text(other) and not (
             isinstance(other, ast.Constant) and (other.value is None or isinstance(other.value, bool))
@@ -213,8 +228,7 @@ def _is_counter(frame: Frame, node: ast.expr, env: Env) -> bool:
 
 def _is_clock(frame: Frame, node: ast.expr, env: Env) -> bool:
     return any(
-        isinstance(n, ast.Call)
-        and (dotted(n.func) or "").rpartition(".")[2] in ("time", "perf_counter", "monotonic")
+        isinstance(n, ast.Call) and (dotted(n.func) or "").rpartition(".")[2] in ("time", "perf_counter", "monotonic")
         for n in ast.walk(node)
     )
 

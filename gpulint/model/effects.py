@@ -54,10 +54,7 @@ class Effects:
         if value.kind in (Kind.MODULE, Kind.LOSS, Kind.OPTIMIZER, Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE):
             return value
         keep = (
-            not strong
-            and value.loop is not None
-            and value.loop is not Fresh.FRESH
-            and not isinstance(value.loop, Made)
+            not strong and value.loop is not None and value.loop is not Fresh.FRESH and not isinstance(value.loop, Made)
         )
         return value._replace(
             loop=value.loop if keep else loop,
@@ -77,7 +74,8 @@ class Effects:
         return value
 
     def _made_by(self, loop: object, callee: object) -> bool:
-        info = self.loops.get(loop.loop if isinstance(loop, Made) else loop)  # type: ignore[arg-type]
+        node = loop.loop if isinstance(loop, Made) else loop
+        info = self.loops.get(node) if isinstance(node, ast.AST) else None
         return info is not None and info.function is callee
 
     def drawn(self, frame: Frame, element: Value) -> Value:
@@ -135,8 +133,6 @@ class Effects:
             marks = source.marks
             if source.device is not Device.HOST:
                 marks = marks | {self.mark("fetch", node, frame.module)}
-                if result.kind in (Kind.NUMBER, Kind.ARRAY):
-                    marks = frozenset(m for m in marks if m.kind == "fetch" or True)
             return result._replace(marks=marks, loop=result.loop or source.loop)
         return result._replace(marks=source.marks, loop=source.loop)
 
@@ -255,9 +251,7 @@ class Effects:
         from gpulint.model.loaders import yields_gpu
 
         device = Device.GPU if yields_gpu(self, loader) or loader.prepared else Device.HOST
-        batch = Value(
-            Kind.TENSOR, device, Graph.DETACHED, opaque=True, pinned=loader.pinned, ref=frozenset([loader])
-        )
+        batch = Value(Kind.TENSOR, device, Graph.DETACHED, opaque=True, pinned=loader.pinned, ref=frozenset([loader]))
         return Value(Kind.LOADER, element=batch, ref=frozenset([loader]))
 
     def foreign_loader(self, frame: Frame, node: ast.Call) -> Value:

@@ -14,9 +14,7 @@ from functools import cache
 from gpulint.model.api import api
 from gpulint.model.syntax import Index, ModuleInfo
 
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\(?[^#\n]*)|import[ \t]+([\w., \t]+))", re.M
-)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\(?[^#\n]*)|import[ \t]+([\w., \t]+))", re.M)
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.M)
 _SELECTED = re.compile(r"map_location\s*=\s*[^,)\n]*|is_available\(\)")
 
@@ -34,12 +32,7 @@ def _texts() -> re.Pattern[str]:
 
 
 def has_evidence(text: str) -> bool:
-    if (
-        "torch" not in text
-        and "lightning" not in text
-        and "accelerate" not in text
-        and "transformers" not in text
-    ):
+    if "torch" not in text and "lightning" not in text and "accelerate" not in text and "transformers" not in text:
         return False
     match = _texts().search(text)
     if match is None:

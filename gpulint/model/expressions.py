@@ -8,8 +8,8 @@ from typing import Any
 
 from gpulint.model.attributes import attribute
 from gpulint.model.calls import call
-from gpulint.model.conditions import RARE, Rarity, rarity
 from gpulint.model.combine import arithmetic
+from gpulint.model.conditions import RARE, Rarity, rarity
 from gpulint.model.frame import Env, Frame
 from gpulint.model.heap import Closure, Instance
 from gpulint.model.keep import store_item
@@ -29,7 +29,6 @@ from gpulint.model.values import (
     mapping,
     sequence,
 )
-
 
 LARGE = 40  # members of a literal that are not looked at one by one
 
@@ -100,9 +99,7 @@ def _binary(frame: Frame, node: ast.BinOp, env: Env) -> Value:
     if left.kind is Kind.TEXT:
         if isinstance(node.op, ast.Mod):
             parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-            values = (
-                right.items if right.items is not None and isinstance(node.right, ast.Tuple) else (right,)
-            )
+            values = right.items if right.items is not None and isinstance(node.right, ast.Tuple) else (right,)
             for part, value in zip(parts, values):
                 formatted(frame, part, value)
         return Value(Kind.TEXT, left.device)
@@ -161,15 +158,10 @@ def _compare(frame: Frame, node: ast.Compare, env: Env) -> Value:
     values = [evaluate(frame, node.left, env), *(evaluate(frame, c, env) for c in node.comparators)]
     if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
         return _identity(node, values)
-    if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
-        if values[-1].kind is not Kind.TENSOR:
-            return Value(Kind.NUMBER, const=RARE) if rarity(frame, node, env) is Rarity.RARE else NUMBER
+    if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and values[-1].kind is not Kind.TENSOR:
+        return Value(Kind.NUMBER, const=RARE) if rarity(frame, node, env) is Rarity.RARE else NUMBER
     if any(v.kind in (Kind.TEXT, Kind.NONE, Kind.DEVICE) for v in values):
-        if (
-            len(values) == 2
-            and all(v.kind is Kind.TEXT and v.const is not None for v in values)
-            and frame.info is None
-        ):
+        if len(values) == 2 and all(v.kind is Kind.TEXT and v.const is not None for v in values) and frame.info is None:
             return NUMBER
         return NUMBER
     if len(node.ops) > 1 and any(v.is_tensor for v in values):
@@ -178,9 +170,7 @@ def _compare(frame: Frame, node: ast.Compare, env: Env) -> Value:
     if result.kind is Kind.UNKNOWN:
         return Value(marks=result.marks)
     if result.kind is Kind.NUMBER:
-        return Value(
-            Kind.NUMBER, const=RARE if rarity(frame, node, env) is Rarity.RARE else None, marks=result.marks
-        )
+        return Value(Kind.NUMBER, const=RARE if rarity(frame, node, env) is Rarity.RARE else None, marks=result.marks)
     return result
 
 

@@ -190,11 +190,57 @@ def _evaluate() -> Callable[[Frame, ast.expr, Env], Value]:
 _LOSS = re.compile(r"(\w+_)?loss(_\w+)?|(\w+)?Loss")
 BUILTINS: dict[str, Value] = {
     name: Value(Kind.NAMESPACE, const=f"builtins.{name}")
-    for name in (
-        "print len range enumerate zip iter next list tuple dict set frozenset sorted reversed sum max min abs round "
-        "float int bool str repr format isinstance getattr setattr hasattr type super map filter any all open id "
-        "callable divmod pow vars dir hash issubclass object slice Exception ValueError RuntimeError"
-    ).split()
+    for name in [
+        "print",
+        "len",
+        "range",
+        "enumerate",
+        "zip",
+        "iter",
+        "next",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "frozenset",
+        "sorted",
+        "reversed",
+        "sum",
+        "max",
+        "min",
+        "abs",
+        "round",
+        "float",
+        "int",
+        "bool",
+        "str",
+        "repr",
+        "format",
+        "isinstance",
+        "getattr",
+        "setattr",
+        "hasattr",
+        "type",
+        "super",
+        "map",
+        "filter",
+        "any",
+        "all",
+        "open",
+        "id",
+        "callable",
+        "divmod",
+        "pow",
+        "vars",
+        "dir",
+        "hash",
+        "issubclass",
+        "object",
+        "slice",
+        "Exception",
+        "ValueError",
+        "RuntimeError",
+    ]
 }
 BUILTINS["__name__"] = Value(Kind.TEXT)
 BUILTINS["__file__"] = Value(Kind.TEXT)

@@ -82,9 +82,7 @@ class Guesses:
             return value
         if "backward" in asked:
             graph = Graph.DETACHED if frame.grad is False else Graph.ATTACHED
-            return tensor(
-                where, graph, sure=False, scalar=True, loop=value.loop or Fresh.FRESH, marks=value.marks
-            )
+            return tensor(where, graph, sure=False, scalar=True, loop=value.loop or Fresh.FRESH, marks=value.marks)
         if "param_groups" in asked or {"zero_grad", "step"} <= asked:
             return Value(Kind.OPTIMIZER, sure=False)
         if "unscale_" in asked or {"scale", "update"} <= asked:
@@ -128,11 +126,7 @@ class Guesses:
         if not _MOVES.search(name) and device is None:
             return None
         subject = next(
-            (
-                v
-                for v in args.positional
-                if v.is_tensor or (v.kind in (Kind.CONTAINER, Kind.UNKNOWN) and v.kind is not Kind.DEVICE)
-            ),
+            (v for v in args.positional if v.is_tensor or v.kind in (Kind.CONTAINER, Kind.UNKNOWN)),
             None,
         )
         if subject is None or (
@@ -166,11 +160,7 @@ class Guesses:
                 return UNKNOWN
         if isinstance(node, ast.BinOp):  # X | None
             left = self.annotated(frame, node.left, path)
-            return (
-                left
-                if left.kind not in (Kind.UNKNOWN, Kind.NONE)
-                else self.annotated(frame, node.right, path)
-            )
+            return left if left.kind not in (Kind.UNKNOWN, Kind.NONE) else self.annotated(frame, node.right, path)
         if isinstance(node, ast.Subscript):
             return self._generic(frame, node, path)
         name = dotted(node)
@@ -238,9 +228,7 @@ class Guesses:
             return
         known = frame.evaluate(test.args[0], env)
         if known.kind is Kind.UNKNOWN:
-            promised = (
-                self.annotated(frame, test.args[1]) if not isinstance(test.args[1], ast.Tuple) else UNKNOWN
-            )
+            promised = self.annotated(frame, test.args[1]) if not isinstance(test.args[1], ast.Tuple) else UNKNOWN
             if promised.kind is not Kind.UNKNOWN:
                 env[path] = promised._replace(loop=known.loop, marks=known.marks)
 

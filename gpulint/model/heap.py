@@ -64,7 +64,7 @@ class Loader:
     pinned: Pin
     foreign: bool = False
     dataset: Value = UNKNOWN
-    moved: list[tuple[Any, bool]] = field(default_factory=list)  # (site, sure) of copies to the GPU
+    moved: list[tuple[Any, bool, ModuleInfo]] = field(default_factory=list)  # (site, sure) of copies to the GPU
     prepared: bool = False  # handed to a framework that places its batches
 
 

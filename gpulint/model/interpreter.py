@@ -275,9 +275,7 @@ class Interpreter(Effects, Guesses, Names, Classes):
         """Interpret the body unless it ran already and nothing that it read has changed since."""
         if variant.running:
             return
-        if variant.runs and (
-            variant.runs >= MAX_RUNS or all(obj.version == v for obj, v in variant.seen.items())
-        ):
+        if variant.runs and (variant.runs >= MAX_RUNS or all(obj.version == v for obj, v in variant.seen.items())):
             return
         info = closure.info
         info.reached = True
@@ -339,14 +337,8 @@ class Interpreter(Effects, Guesses, Names, Classes):
         target = evaluate(frame, node.func, env)
         if target.kind is Kind.FUNCTION and isinstance(target.ref, Closure):
             body = target.ref.info.body
-            statements = [
-                s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
-            ]
-            if (
-                len(statements) == 1
-                and isinstance(statements[0], ast.Return)
-                and statements[0].value is not None
-            ):
+            statements = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+            if len(statements) == 1 and isinstance(statements[0], ast.Return) and statements[0].value is not None:
                 inner = self._definition_frame(target.ref, frame)
                 return rarity(inner, statements[0].value, {})
         return Rarity.UNKNOWN
@@ -404,7 +396,7 @@ class Interpreter(Effects, Guesses, Names, Classes):
         phase = self.hook_phase(info)
         positional = self.hook_arguments(info, receiver, phase, frame)
         bound = self._bind(closure, positional, {}, frame, True)
-        grad = self._gradient_mode(info, False if phase is Phase.EVALUATION else True, frame)
+        grad = self._gradient_mode(info, phase is not Phase.EVALUATION, frame)
         variant = self._variant(info, bound, grad)
         variant.root = True
         self._roots[variant] = (closure, bound)
@@ -425,7 +417,7 @@ class Interpreter(Effects, Guesses, Names, Classes):
             self.run_variant(variant, *self._roots[variant])
 
     def new_loader(self, frame: Frame, node: ast.Call, args: Any, foreign: bool) -> Value:
-        value = super().new_loader(frame, node, args, foreign)
+        super().new_loader(frame, node, args, foreign)
         loader = self.loaders[node]
         self._inspect(frame, node, loader)
         return self.loader_value(loader)
@@ -436,16 +428,12 @@ class Interpreter(Effects, Guesses, Names, Classes):
         if isinstance(dataset.ref, Instance) and dataset.ref.cls is not None:
             method = dataset.ref.cls.method("__getitem__")
             if method is not None and "__item__" not in dataset.ref.attrs:
-                item = self.invoke(
-                    Closure(method, {}, dataset), [NUMBER], {}, self.root_frame(method.module), node
-                )
+                item = self.invoke(Closure(method, {}, dataset), [NUMBER], {}, self.root_frame(method.module), node)
                 dataset.ref.set("__item__", item)
         collate = loader.options.get("collate_fn")
         if collate is not None and isinstance(collate.ref, Closure) and "__collated__" not in loader.options:
             loader.options["__collated__"] = UNKNOWN
-            loader.options["__collated__"] = self.invoke(
-                collate.ref, [Value(Kind.CONTAINER)], {}, frame, node
-            )
+            loader.options["__collated__"] = self.invoke(collate.ref, [Value(Kind.CONTAINER)], {}, frame, node)
 
     def device_of(self, frame: Frame, parameters: Value) -> Device:
         inner = element_of(parameters) if parameters.kind is Kind.CONTAINER else parameters
@@ -462,7 +450,7 @@ def _key(value: Value) -> Value:
     if (
         const is not None
         and not isinstance(const, bool)
-        and not (value.kind is Kind.NAMESPACE)
+        and value.kind is not Kind.NAMESPACE
         and value.kind is not Kind.OBJECT
     ):
         value = value._replace(const=None)

@@ -12,8 +12,8 @@ from gpulint.model.syntax import ModuleInfo, dotted
 from gpulint.model.values import UNKNOWN, Kind, Value, container, join, mapping
 
 if TYPE_CHECKING:
-    from gpulint.model.sites import Region, Variant
     from gpulint.model.frame import Env, Frame
+    from gpulint.model.sites import Region, Variant
 
 
 @dataclass(eq=False, slots=True)
@@ -36,7 +36,8 @@ class Mark:
 
 def augment(frame: Frame, node: ast.AugAssign, env: Env) -> None:
     """`target op= value`: an arithmetic update, or a list that grows."""
-    from gpulint.model.expressions import arithmetic, assign, evaluate
+    from gpulint.model.combine import arithmetic
+    from gpulint.model.expressions import assign, evaluate
 
     value = evaluate(frame, node.value, env)
     old = evaluate(frame, node.target, env)
@@ -102,13 +103,9 @@ def grow(frame: Frame, node: ast.Call, target: ast.expr, old: Value, value: Valu
     """`target.append(value)` and its like: the container's new value goes back to where it came from."""
     mark = frame.interpreter.mark("keep", node, frame.module)
     kept = with_mark(value, mark)
-    frame.record(
-        SiteKind.KEEP, node, receiver=old, args=(value,), result=kept, path=dotted(target) or _text(target)
-    )
+    frame.record(SiteKind.KEEP, node, receiver=old, args=(value,), result=kept, path=dotted(target) or _text(target))
     # a list of known members becomes one of unknown length
-    new = Value(
-        Kind.CONTAINER, element=kept if old.element is None else join(old.element, kept), marks=old.marks
-    )
+    new = Value(Kind.CONTAINER, element=kept if old.element is None else join(old.element, kept), marks=old.marks)
     write_back(frame, target, new, env)
 
 

@@ -38,11 +38,50 @@ class Cost(Enum):
 
 
 _READS = frozenset(
-    "open imread load read_image imdecode loadtxt read_csv read_parquet load_wav decode_image read_video read loadmat "
-    "librosa.load Image.open cv2.imread io.imread np.load torch.load pickle.load h5py.File nib.load sf.read".split()
+    [
+        "open",
+        "imread",
+        "load",
+        "read_image",
+        "imdecode",
+        "loadtxt",
+        "read_csv",
+        "read_parquet",
+        "load_wav",
+        "decode_image",
+        "read_video",
+        "read",
+        "loadmat",
+        "librosa.load",
+        "Image.open",
+        "cv2.imread",
+        "io.imread",
+        "np.load",
+        "torch.load",
+        "pickle.load",
+        "h5py.File",
+        "nib.load",
+        "sf.read",
+    ]
 )
 _TRANSFORMS = frozenset(
-    "transform transforms tf augment augmentation augmentations target_transform aug preprocess processor tokenizer tokenize encode encode_plus input_transform".split()
+    [
+        "transform",
+        "transforms",
+        "tf",
+        "augment",
+        "augmentation",
+        "augmentations",
+        "target_transform",
+        "aug",
+        "preprocess",
+        "processor",
+        "tokenizer",
+        "tokenize",
+        "encode",
+        "encode_plus",
+        "input_transform",
+    ]
 )
 
 
@@ -113,9 +152,7 @@ def _holds_gpu(dataset: Value, depth: int) -> bool:
     if dataset.element is not None and _holds_gpu(dataset.element, depth + 1):
         return True
     if isinstance(dataset.ref, Instance):
-        return any(v.kind is Kind.TENSOR and v.on_gpu for v in dataset.ref.attrs.values()) or _item_on_gpu(
-            dataset.ref
-        )
+        return any(v.kind is Kind.TENSOR and v.on_gpu for v in dataset.ref.attrs.values()) or _item_on_gpu(dataset.ref)
     return False
 
 

@@ -44,7 +44,7 @@ def call_method(
             frame,
             node,
             receiver
-            if receiver.kind is not Kind.OBJECT and receiver.kind is not Kind.MODULE or not args.positional
+            if (receiver.kind is not Kind.OBJECT and receiver.kind is not Kind.MODULE) or not args.positional
             else args.positional[0],
             name,
         )
@@ -121,9 +121,7 @@ def _tensor(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Argu
     if name == "requires_grad_":
         return receiver._replace(
             kind=Kind.TENSOR,
-            graph=Graph.ATTACHED
-            if args.get(0, "requires_grad") != Value(Kind.NUMBER, const=False)
-            else receiver.graph,
+            graph=Graph.ATTACHED if args.get(0, "requires_grad") != Value(Kind.NUMBER, const=False) else receiver.graph,
         )
     if name in table.names("methods.view"):
         base = (
@@ -167,7 +165,7 @@ def _tensor(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Argu
     reduced = name in table.names("methods.scalar") or name in ("argmax", "argmin", "amax", "amin")
     result = result._replace(scalar=bool(scalar), bulk=result.bulk and not reduced)
     by_dim = name in ("max", "min", "median") and (
-        args.positional and args.positional[0].kind is Kind.NUMBER or {"dim"} & set(args.keywords)
+        (args.positional and args.positional[0].kind is Kind.NUMBER) or {"dim"} & set(args.keywords)
     )
     if name in table.names("methods.pair") or by_dim:
         return sequence((result, result._replace(graph=Graph.DETACHED)))
@@ -178,11 +176,7 @@ def to_host(frame: Frame, node: ast.Call, receiver: Value) -> Value:
     copied = receiver._replace(
         kind=Kind.TENSOR, device=Device.HOST, sure=True, pinned=Pin.PAGEABLE, ref=None, opaque=receiver.opaque
     )
-    return (
-        frame.interpreter.fetched(frame, node, receiver, copied)
-        if receiver.device is not Device.HOST
-        else copied
-    )
+    return frame.interpreter.fetched(frame, node, receiver, copied) if receiver.device is not Device.HOST else copied
 
 
 def to_gpu(frame: Frame, node: ast.Call, receiver: Value, sure: bool) -> Value:
@@ -199,20 +193,12 @@ def to_gpu(frame: Frame, node: ast.Call, receiver: Value, sure: bool) -> Value:
 
 def _destination(frame: Frame, node: ast.Call, args: Arguments) -> tuple[Device, bool] | None:
     """Where a ``.to(...)`` moves to; None where it only changes the type."""
-    value = args.keywords.get("device") or (
-        args.positional[0] if args.positional else args.keywords.get("other")
-    )
-    if (
-        value is None
-        or value.kind is Kind.NONE
-        or (value.kind is Kind.NAMESPACE and "device" not in args.keywords)
-    ):
+    value = args.keywords.get("device") or (args.positional[0] if args.positional else args.keywords.get("other"))
+    if value is None or value.kind is Kind.NONE or (value.kind is Kind.NAMESPACE and "device" not in args.keywords):
         return None
     device, sure = device_argument(frame, value)
     if device is Device.UNKNOWN and value.kind is Kind.UNKNOWN:
-        expression = (
-            node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "device"), None)
-        )
+        expression = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "device"), None)
         path = dotted(expression) if expression is not None else None
         last = (path or "").rpartition(".")[2]
         if last in api().names("conventions.device") or "device" in last.lower():
@@ -230,9 +216,7 @@ def _to(frame: Frame, node: ast.Call, receiver: Value, args: Arguments) -> Value
     device, sure = where
     if device is Device.HOST:
         if "non_blocking" in args.keywords:
-            return receiver._replace(
-                kind=Kind.TENSOR, device=Device.HOST, sure=True, ref=None, pinned=Pin.UNKNOWN
-            )
+            return receiver._replace(kind=Kind.TENSOR, device=Device.HOST, sure=True, ref=None, pinned=Pin.UNKNOWN)
         return to_host(frame, node, receiver)
     if device is Device.GPU:
         return to_gpu(frame, node, receiver, sure)
@@ -271,7 +255,12 @@ def _module(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Argu
         "register_forward_hook",
     ):
         if name in ("eval", "train"):
-            frame.variant.modes.add((node.lineno, "eval" if name == "eval" or (args.positional and args.positional[0].const is False) else "train"))
+            frame.variant.modes.add(
+                (
+                    node.lineno,
+                    "eval" if name == "eval" or (args.positional and args.positional[0].const is False) else "train",
+                )
+            )
         if name == "eval" or (name == "train" and args.positional and args.positional[0].const is False):
             frame.variant.eval_mode = True
         if (
@@ -285,9 +274,7 @@ def _module(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Argu
     if name in ("parameters", "buffers"):
         return container(Value(Kind.TENSOR, receiver.where, Graph.ATTACHED, sure=receiver.sure))
     if name in ("named_parameters", "named_buffers"):
-        return container(
-            sequence((TEXT, Value(Kind.TENSOR, receiver.where, Graph.ATTACHED, sure=receiver.sure)))
-        )
+        return container(sequence((TEXT, Value(Kind.TENSOR, receiver.where, Graph.ATTACHED, sure=receiver.sure))))
     if name in ("modules", "children"):
         return container(Value(Kind.MODULE, receiver.device, sure=False))
     if name in ("named_modules", "named_children"):
@@ -349,9 +336,7 @@ def _registered(frame: Frame, receiver: Value, name: str, args: Arguments) -> Va
     if name in ("register_buffer", "register_parameter", "add_module") and len(args.positional) > 1:
         label, value = args.positional[0].const, args.positional[1]
         if isinstance(label, str) and isinstance(receiver.ref, Instance) and value.kind is not Kind.NONE:
-            receiver.ref.set(
-                label, value._replace(device=receiver.where, loop=None) if value.is_tensor else value
-            )
+            receiver.ref.set(label, value._replace(device=receiver.where, loop=None) if value.is_tensor else value)
     return UNKNOWN
 
 
@@ -561,9 +546,7 @@ def _unknown(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arg
         from gpulint.model.calls import call_module
 
         return call_module(frame, node, Value(Kind.LOSS if "loss" in name else Kind.MODULE, sure=False), args)
-    loader = frame.interpreter.convention(
-        f"x.{name.removeprefix('get_').removeprefix('build_').removeprefix('make_')}"
-    )
+    loader = frame.interpreter.convention(f"x.{name.removeprefix('get_').removeprefix('build_').removeprefix('make_')}")
     if loader is Kind.LOADER or name.endswith(("dataloader", "_loader")):
         return frame.interpreter.foreign_loader(frame, node)
     marks = receiver.marks.union(*(v.marks for v in args.all))

@@ -101,10 +101,10 @@ class Model:
             if current.kind is RegionKind.LOOP and current.node is not None:
                 info = self._interpreter.loops.get(current.node)
                 if info is not None and info.is_step:
-                    step = Step(info.phase, info, variant)
+                    here = Step(info.phase, info, variant)
                     if info.training or info.evaluation:
-                        return step
-                    found = found or step  # weak evidence: look for better further out
+                        return here
+                    found = found or here  # weak evidence: look for better further out
             current = current.parent
         if self._interpreter.allowed(variant):
             return None
@@ -212,7 +212,9 @@ class Model:
 
     @staticmethod
     def _local(info: FunctionInfo, name: str) -> bool:
-        return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(info.node))
+        return any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(info.node)
+        )
 
     def _where_to_edit(self, site: Site) -> Iterator[tuple[ast.AST, ast.AST, ModuleInfo]]:
         """The kept expression; for a meter's method, the call in the step that hands the value over."""
@@ -225,7 +227,11 @@ class Model:
                 continue
             call = caller.sites.get((SiteKind.CALL, node))
             argument = next(
-                (a for a, v in zip(node.args, call.args if call else ()) if any(is_attached(t) for t in tensors_in(self._interpreter, v))),
+                (
+                    a
+                    for a, v in zip(node.args, call.args if call else ())
+                    if any(is_attached(t) for t in tensors_in(self._interpreter, v))
+                ),
                 None,
             )
             yield node, argument or node, caller.module
@@ -294,7 +300,9 @@ class Model:
     def evidence_of_evaluation(self, site: Site, info: FunctionInfo | None) -> list[Evidence]:
         links = [self.evidence_at(site.node, "a module is called here with autograd on")]
         if info is not None:
-            links.append(self.evidence_at(info.node, f"`{info.qualname}` evaluates: nothing in it uses gradients", info.module))
+            links.append(
+                self.evidence_at(info.node, f"`{info.qualname}` evaluates: nothing in it uses gradients", info.module)
+            )
         return links
 
     def yields_gpu(self, loader: Loader) -> bool:
@@ -349,9 +357,11 @@ class Model:
         for group in self.sites(SiteKind.CALL):
             site = group[0]
             name = str(site.func.const) if site.func.kind is Kind.NAMESPACE else ""
-            if name.startswith(("torch.cuda.amp.", "torch.cpu.amp.", "apex.amp.")) and not any(
-                r.note == "except" for r in site.region.outward()
-            ) and not self._version_checked(site.node):
+            if (
+                name.startswith(("torch.cuda.amp.", "torch.cpu.amp.", "apex.amp."))
+                and not any(r.note == "except" for r in site.region.outward())
+                and not self._version_checked(site.node)
+            ):
                 yield site.node, name
 
     def _version_checked(self, node: ast.AST) -> bool:
@@ -368,7 +378,12 @@ class Model:
     # ---- fixes -------------------------------------------------------------------------------------
 
     def fix_keyword(
-        self, call: ast.AST, name: str, value: str, title: str, applicability: Applicability = Applicability.SAFE
+        self,
+        call: ast.AST,
+        name: str,
+        value: str,
+        title: str,
+        applicability: Applicability = Applicability.SAFE,
     ) -> Fix | None:
         """Give a call a keyword argument."""
         from gpulint.edits import set_keyword
@@ -432,7 +447,9 @@ class Model:
                 return True
             if how == "branch" and not step.training and self._generates(step):
                 return True
-            if how == "call" and (table.starts("host_needs.packages", name) or name in table.names("host_needs.methods")):
+            if how == "call" and (
+                table.starts("host_needs.packages", name) or name in table.names("host_needs.methods")
+            ):
                 return True
         return False
 
@@ -445,7 +462,11 @@ class Model:
         node = self.read_node(site)
         text = ast.unparse(node) if isinstance(node, ast.expr) else ""
         for other in site.variant.sites.values():
-            if other.node is site.node or other.kind is not SiteKind.CALL or other.name not in ("item", "tolist", "cpu", "builtins.float", "builtins.int"):
+            if (
+                other.node is site.node
+                or other.kind is not SiteKind.CALL
+                or other.name not in ("item", "tolist", "cpu", "builtins.float", "builtins.int")
+            ):
                 continue
             earlier = (other.line, other.node.col_offset) < (site.line, site.node.col_offset)  # type: ignore[attr-defined]
             if not earlier or other.region is not site.region:
@@ -460,7 +481,12 @@ class Model:
         for node in ast.walk(second.variant.body.node or self.tree):
             line = getattr(node, "lineno", 0)
             if first.line < line < second.line or (line in (first.line, second.line) and first.line != second.line):
-                if isinstance(node, ast.Name) and node.id == head and isinstance(node.ctx, ast.Store) and line > first.line:
+                if (
+                    isinstance(node, ast.Name)
+                    and node.id == head
+                    and isinstance(node.ctx, ast.Store)
+                    and line > first.line
+                ):
                     return True
                 if isinstance(node, ast.Call) and first.line < line < second.line:
                     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""

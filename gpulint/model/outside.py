@@ -76,9 +76,7 @@ def _create(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Val
     graph = Graph.ATTACHED if args.keywords.get("requires_grad", NONE).const is True else Graph.DETACHED
     if any(table.has(f"create.{kind}", name) for kind in ("constant", "random", "data")):
         given = args.keywords.get("device")
-        device, sure = (
-            device_argument(frame, given) if given is not None else (frame.interpreter.default_device, True)
-        )
+        device, sure = device_argument(frame, given) if given is not None else (frame.interpreter.default_device, True)
         pin = Pin.PINNED if args.keywords.get("pin_memory", NONE).const is True else Pin.PAGEABLE
         if table.has("create.data", name):
             if given is None and first.is_tensor:
@@ -96,23 +94,14 @@ def _create(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Val
             return tensor(
                 device, graph, sure=sure, loop=loop, pinned=pin, scalar=first.kind is Kind.NUMBER, marks=marks
             )
-        shape_loop = next(
-            (v.loop for v in args.positional if v.loop is not None and v.kind is Kind.NUMBER), None
-        )
+        shape_loop = next((v.loop for v in args.positional if v.loop is not None and v.kind is Kind.NUMBER), None)
         scalar = (
-            bool(args.positional)
-            and args.positional[0].kind is Kind.CONTAINER
-            and not args.positional[0].element
-            or (len(args.positional) == 1 and args.positional[0].const == 1)
-        )
+            bool(args.positional) and args.positional[0].kind is Kind.CONTAINER and not args.positional[0].element
+        ) or (len(args.positional) == 1 and args.positional[0].const == 1)
         marks = (
-            allocated
-            if device is Device.HOST and pin is Pin.PAGEABLE and "out" not in args.keywords
-            else frozenset()
+            allocated if device is Device.HOST and pin is Pin.PAGEABLE and "out" not in args.keywords else frozenset()
         )
-        return tensor(
-            device, graph, sure=sure, loop=shape_loop or made, pinned=pin, scalar=scalar, marks=marks
-        )
+        return tensor(device, graph, sure=sure, loop=shape_loop or made, pinned=pin, scalar=scalar, marks=marks)
     if table.has("create.legacy", name):
         filled = not args.positional or all(v.kind is Kind.NUMBER for v in args.positional)
         return tensor(Device.HOST, loop=made, pinned=Pin.PAGEABLE, marks=allocated if filled else first.marks)
@@ -141,20 +130,14 @@ def _construct(frame: Frame, node: ast.Call, name: str, args: Arguments, first: 
             return first if args.positional else UNKNOWN
         return frame.interpreter.wrap(frame, node, name, first)
     if table.has("classes.parameter", name):
-        return (
-            first._replace(kind=Kind.TENSOR, graph=Graph.ATTACHED, loop=None) if first.is_tensor else UNKNOWN
-        )
+        return first._replace(kind=Kind.TENSOR, graph=Graph.ATTACHED, loop=None) if first.is_tensor else UNKNOWN
     if table.has("classes.loss", name):
         return Value(Kind.LOSS, ref=frame.interpreter.outside_module(frame, node))
     if table.is_module_class(name):
         instance = frame.interpreter.outside_module(frame, node)
-        members = [
-            m for v in args.all for m in frame.interpreter.flatten(v) if m.kind in (Kind.MODULE, Kind.LOSS)
-        ]
+        members = [m for v in args.all for m in frame.interpreter.flatten(v) if m.kind in (Kind.MODULE, Kind.LOSS)]
         instance.members = members
-        return Value(
-            Kind.MODULE, ref=instance, const=name if table.has("classes.module_list", name) else None
-        )
+        return Value(Kind.MODULE, ref=instance, const=name if table.has("classes.module_list", name) else None)
     if name in ("argparse.ArgumentParser", "configargparse.ArgumentParser"):
         return Value(Kind.OBJECT, const=name, ref=frame.interpreter.outside_object(frame, node))
     if name in (
@@ -172,9 +155,7 @@ def _construct(frame: Frame, node: ast.Call, name: str, args: Arguments, first: 
 def _collection(frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
     if name.endswith("deque"):
         bounded = "maxlen" in args.keywords or len(args.positional) > 1
-        return Value(
-            Kind.CONTAINER, element=UNKNOWN if bounded else None, const="bounded" if bounded else None
-        )
+        return Value(Kind.CONTAINER, element=UNKNOWN if bounded else None, const="bounded" if bounded else None)
     if name.endswith("defaultdict"):
         factory = args.positional[0] if args.positional else UNKNOWN
         if factory.kind is Kind.CLASS:
@@ -191,9 +172,7 @@ def _collection(frame: Frame, node: ast.Call, name: str, args: Arguments) -> Val
             element=frame.interpreter.join_all(tuple(args.keywords.values())),
         )
     return (
-        args.positional[0]
-        if args.positional and args.positional[0].kind is Kind.CONTAINER
-        else Value(Kind.CONTAINER)
+        args.positional[0] if args.positional and args.positional[0].kind is Kind.CONTAINER else Value(Kind.CONTAINER)
     )
 
 
@@ -228,9 +207,7 @@ def _torch(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Valu
     if table.has("returns.norm", name):
         loop = frame.made_here
         device = frame.interpreter.device_of(frame, first)
-        return tensor(
-            device, Graph.DETACHED, sure=device is Device.GPU and first.sure, scalar=True, loop=loop
-        )
+        return tensor(device, Graph.DETACHED, sure=device is Device.GPU and first.sure, scalar=True, loop=loop)
     if name in ("torch.autograd.backward", "torch.autograd.grad"):
         frame.interpreter.backward(frame, node, first, name)
         return container(first._replace(kind=Kind.TENSOR, scalar=False)) if name.endswith("grad") else NONE
@@ -261,11 +238,12 @@ def _torch(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Valu
         reduced = args.keywords.get("reduction", NONE).const != "none"
         return result._replace(scalar=reduced, bulk=result.bulk and not reduced)
     reduces = (
-        table.has("returns.scalar", name)
-        and len(args.positional) == 1
-        and not {"dim", "axis"} & set(args.keywords)
+        table.has("returns.scalar", name) and len(args.positional) == 1 and not {"dim", "axis"} & set(args.keywords)
     )
-    result = result._replace(bulk=result.bulk and not table.has("returns.scalar", name), scalar=reduces or (result.scalar and name not in ("torch.stack", "torch.cat")))
+    result = result._replace(
+        bulk=result.bulk and not table.has("returns.scalar", name),
+        scalar=reduces or (result.scalar and name not in ("torch.stack", "torch.cat")),
+    )
     if table.has("returns.pair", name) or (
         name in ("torch.max", "torch.min") and len(args.positional) > 1 and not args.positional[1].is_tensor
     ):
@@ -307,19 +285,19 @@ _WRAPPERS = (
 def _other(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Value) -> Value:
     """Anything else: wrappers of iterables pass through, classes give objects, the rest is unknown."""
     if name.startswith(_WRAPPERS) and args.positional:
-        return first if first.kind in (Kind.LOADER, Kind.CONTAINER) or first.is_tensor else first
+        return first
     if name in ("os.environ.get", "os.getenv", "input") or name.startswith(("os.path.", "time.")):
         return NUMBER if name.startswith("time.") else TEXT
     if name.startswith("dataclasses."):
         return first
     if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"):
         given = args.get(1, "args") or UNKNOWN
-        frame.interpreter._started(frame, node, first if args.positional else args.keywords.get("fn", UNKNOWN), given, [NUMBER])
+        frame.interpreter._started(
+            frame, node, first if args.positional else args.keywords.get("fn", UNKNOWN), given, [NUMBER]
+        )
         return NONE
     if api().has("classes.iterable_dataset", name) or api().has("classes.dataset_wrapper", name):
-        return Value(
-            Kind.OBJECT, const=name, ref=first.ref, element=first if first.kind is not Kind.UNKNOWN else None
-        )
+        return Value(Kind.OBJECT, const=name, ref=first.ref, element=first if first.kind is not Kind.UNKNOWN else None)
     moved = frame.interpreter.moved_by_name(frame, name.rpartition(".")[2], args)
     if moved is not None:
         return moved

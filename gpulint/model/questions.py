@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from gpulint.finding import Confidence
 from gpulint.model.keep import Mark
-from gpulint.model.sites import Phase, Site, SiteKind, Variant
-from gpulint.model.syntax import FunctionInfo, ModuleInfo
-from gpulint.model.values import Graph, Kind, Value
+from gpulint.model.sites import Site, SiteKind, Variant
+from gpulint.model.values import Graph, Value
 
 if TYPE_CHECKING:
     from gpulint.model.interpreter import Interpreter
@@ -71,7 +70,11 @@ def is_test(variant: Variant) -> bool:
         path.name.startswith("test_")
         or path.name.endswith("_test.py")
         or bool(parts & {"test", "tests", "testing"})
-        or (variant.info is not None and variant.info.cls is not None and any("TestCase" in b for b in variant.info.cls.all_outside))
+        or (
+            variant.info is not None
+            and variant.info.cls is not None
+            and any("TestCase" in b for b in variant.info.cls.all_outside)
+        )
     )
 
 
@@ -143,7 +146,9 @@ def from_parameter(site: Site) -> str | None:
     value = kept_expression(site)
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self"}
     arguments = info.node.args
-    known = {a.arg for a in (*arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a is not None}
+    known = {
+        a.arg for a in (*arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a is not None
+    }
     for node in ast.walk(info.node):  # `for k, v in kwargs.items():` draws parameters from parameters
         if isinstance(node, ast.For) and {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)} & known:
             known |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}

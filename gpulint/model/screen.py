@@ -29,8 +29,21 @@ _ANY_STEP = re.compile(_STEP)
 _LOOP = re.compile(r"\b(?:for|while)\b")
 _ANY_READ = re.compile(r"\.(?:item|tolist|cpu|numpy|cuda|to|append)\(|\b(?:float|int|bool|print)\(|\+=")
 _SETUP = frozenset(
-    "reset_parameters init_weights _init_weights reset_classifier set_grad_checkpointing get_classifier set_input_size "
-    "load_state_dict state_dict extra_repr no_weight_decay group_matcher load_pretrained".split()
+    [
+        "reset_parameters",
+        "init_weights",
+        "_init_weights",
+        "reset_classifier",
+        "set_grad_checkpointing",
+        "get_classifier",
+        "set_input_size",
+        "load_state_dict",
+        "state_dict",
+        "extra_repr",
+        "no_weight_decay",
+        "group_matcher",
+        "load_pretrained",
+    ]
 )
 
 
@@ -49,6 +62,4 @@ def worth_running(name: str, text: str, hook: bool) -> bool:
         return _HOOK.search(text) is not None
     if name in _SETUP:
         return False
-    return _ANY_STEP.search(text) is not None or (
-        _LOOP.search(text) is not None and _ANY_READ.search(text) is not None
-    )
+    return _ANY_STEP.search(text) is not None or (_LOOP.search(text) is not None and _ANY_READ.search(text) is not None)

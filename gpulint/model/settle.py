@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulint.model.interpreter import Interpreter
 from gpulint.model.evidence import spread
+from gpulint.model.interpreter import Interpreter
 from gpulint.model.sites import Event, LoopInfo, Phase, Region, RegionKind, Variant
 from gpulint.model.values import Kind
 
@@ -45,12 +45,7 @@ def _climb(
     """From an event outwards: the innermost loop becomes a step loop, a guard on the way none."""
     current: Region | None = region
     while current is not None:
-        if (
-            current.kind is RegionKind.GUARD
-            and not marked
-            and event.name != "forward"
-            and current.note != "except"
-        ):
+        if current.kind is RegionKind.GUARD and not marked and event.name != "forward" and current.note != "except":
             current.holds_step = True
         if current.kind is RegionKind.LOOP and current.node is not None and not marked:
             info = interpreter.loops.get(current.node)

@@ -160,9 +160,7 @@ class Variant:
     def name(self) -> str:
         return self.info.name if self.info else "<module>"
 
-    def region(
-        self, kind: RegionKind, node: ast.AST, parent: Region, note: str = "", part: str = ""
-    ) -> Region:
+    def region(self, kind: RegionKind, node: ast.AST, parent: Region, note: str = "", part: str = "") -> Region:
         key = (node, f"{kind.value}:{part}")
         region = self.regions.get(key)
         if region is None or region.parent is not parent:

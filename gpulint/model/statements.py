@@ -15,6 +15,7 @@ and `return` hand their environment to whoever collects it and end the path.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from gpulint.model.conditions import Rarity, always_leaves, branch_rarity, rarity, without_gpu
 from gpulint.model.expressions import assign, evaluate, iterate, truth
@@ -62,7 +63,7 @@ def _expression(frame: Frame, node: ast.Expr, env: Env) -> Env | None:
     if isinstance(node.value, ast.Call):
         mode = frame.interpreter.gradient_switch(frame, node.value, env)
         if mode is not Ellipsis:
-            frame.grad = mode  # type: ignore[assignment]
+            frame.grad = mode
     return env
 
 
@@ -208,9 +209,7 @@ def _match(frame: Frame, node: ast.Match, env: Env) -> Env | None:
             truth(frame, case.guard, inner)
         with frame.inside(RegionKind.BRANCH, case):
             result = join_env(result, run_block(frame, case.body, inner))
-        exhaustive |= (
-            isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None
-        )
+        exhaustive |= isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None
     return result if exhaustive else join_env(result, env)
 
 
@@ -242,7 +241,7 @@ def _with(frame: Frame, node: ast.With | ast.AsyncWith, env: Env) -> Env | None:
         notes.append(name)
         allowed |= name in frame.interpreter.settings.allowed_sync
         if mode is not Ellipsis:
-            grad = mode  # type: ignore[assignment]
+            grad = mode
         if item.optional_vars is not None:
             assign(frame, item.optional_vars, frame.interpreter.entered(value), env)
     kind = RegionKind.ALLOWED if allowed else RegionKind.CONTEXT
@@ -306,7 +305,7 @@ def _while(frame: Frame, node: ast.While, env: Env) -> Env | None:
     return join_env(after, jumps.breaks)
 
 
-_HANDLERS = {
+_HANDLERS: dict[type[ast.stmt], Callable[..., Env | None]] = {
     ast.Expr: _expression,
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,

@@ -79,11 +79,7 @@ class FunctionInfo:
     @property
     def body(self) -> list[ast.stmt]:
         node = self.node
-        return (
-            [ast.copy_location(ast.Return(node.body), node.body)]
-            if isinstance(node, ast.Lambda)
-            else node.body
-        )
+        return [ast.copy_location(ast.Return(node.body), node.body)] if isinstance(node, ast.Lambda) else node.body
 
     @cached_property
     def is_generator(self) -> bool:

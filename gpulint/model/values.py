@@ -114,7 +114,7 @@ class Value(NamedTuple):
     @property
     def where(self) -> Device:
         """The device, which a module's heap object knows best: ``model.cuda()`` moves in place."""
-        moved = getattr(self.ref, "device", None)
+        moved: Device | None = getattr(self.ref, "device", None)
         return moved if self.kind is Kind.MODULE and isinstance(moved, Device) else self.device
 
 

@@ -18,9 +18,7 @@ def render(report: Report, style: Style) -> str:
     document = {
         "version": 1,
         "findings": findings,
-        "errors": [
-            {"path": report.shown(p.path), "line": p.line, "message": p.message} for p in report.problems
-        ],
+        "errors": [{"path": report.shown(p.path), "line": p.line, "message": p.message} for p in report.problems],
         "summary": {
             "files": len(report.results),
             "findings": len(findings),
@@ -65,6 +63,12 @@ def _fix(source: Source, fix: Fix | None) -> dict[str, Any] | None:
         line, column = source.position(edit.start)
         end_line, end_column = source.position(edit.end)
         edits.append(
-            {"line": line, "column": column, "end_line": end_line, "end_column": end_column, "text": edit.text}
+            {
+                "line": line,
+                "column": column,
+                "end_line": end_line,
+                "end_column": end_column,
+                "text": edit.text,
+            }
         )
     return {"title": fix.title, "applicability": fix.applicability.value, "edits": edits}

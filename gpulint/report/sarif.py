@@ -43,7 +43,10 @@ def render(report: Report, style: Style) -> str:
                         "level": "error",
                         "message": {"text": problem.message},
                         "locations": [
-                            _location(report.shown(problem.path), {"startLine": problem.line, "startColumn": problem.column})
+                            _location(
+                                report.shown(problem.path),
+                                {"startLine": problem.line, "startColumn": problem.column},
+                            )
                         ],
                     }
                     for problem in problems
@@ -64,7 +67,11 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "help": {"text": rule.doc, "markdown": rule.doc},
         "helpUri": f"{HOME}/blob/main/docs/rules/{rule.name}.md",
         "defaultConfiguration": {"enabled": rule.on_by_default, "level": "warning"},
-        "properties": {"group": rule.group, "severity": rule.severity.label, "tags": ["performance", rule.group]},
+        "properties": {
+            "group": rule.group,
+            "severity": rule.severity.label,
+            "tags": ["performance", rule.group],
+        },
     }
 
 

@@ -10,7 +10,16 @@ from gpulint.finding import Applicability, Confidence, Finding
 from gpulint.fix import apply_edits
 from gpulint.report import Report, Style, known_rules
 
-_COLORS = {"bold": "1", "red": "1;31", "yellow": "1;33", "blue": "34", "cyan": "36", "green": "32", "minus": "31", "dim": "2"}
+_COLORS = {
+    "bold": "1",
+    "red": "1;31",
+    "yellow": "1;33",
+    "blue": "34",
+    "cyan": "36",
+    "green": "32",
+    "minus": "31",
+    "dim": "2",
+}
 CONTEXT = 1  # unchanged lines around a change
 
 
@@ -108,7 +117,9 @@ def _fix(report: Report, finding: Finding, style: Style, gutter: int) -> list[st
     fix = finding.fix
     if fix is None:
         return []
-    note = {Applicability.SAFE: "fix", Applicability.UNSAFE: "unsafe fix", Applicability.MANUAL: "help"}[fix.applicability]
+    note = {Applicability.SAFE: "fix", Applicability.UNSAFE: "unsafe fix", Applicability.MANUAL: "help"}[
+        fix.applicability
+    ]
     out = _prose(fix.title, f"{note}: ", gutter, style)
     if fix.edits:
         text = report.sources[finding.path].text
@@ -162,7 +173,13 @@ def _summary(report: Report, style: Style) -> str:
         files = len({finding.path for finding in findings})
         sure = Counter(f.confidence.label for f in findings)
         split = ", ".join(f"{sure[c.label]} {c.label}" for c in reversed(Confidence) if sure[c.label])
-        lines.append(_paint(f"Found {_count(len(findings), 'finding')} in {_count(files, 'file')} ({split}).", "bold", style))
+        lines.append(
+            _paint(
+                f"Found {_count(len(findings), 'finding')} in {_count(files, 'file')} ({split}).",
+                "bold",
+                style,
+            )
+        )
         safe, unsafe = (
             sum(f.fix is not None and bool(f.fix.edits) and f.fix.applicability is kind for f in findings)
             for kind in (Applicability.SAFE, Applicability.UNSAFE)

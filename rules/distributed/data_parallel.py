@@ -44,7 +44,7 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 from torch import nn
 
@@ -56,8 +56,8 @@ def train(model, loader, criterion, optimizer):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-'''
-AFTER = '''\
+"""
+AFTER = """\
 import os
 
 import torch
@@ -74,7 +74,7 @@ def train(model, loader, criterion, optimizer):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-'''
+"""
 
 RULE = Rule(
     code="GPU401",

@@ -35,7 +35,7 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -46,7 +46,7 @@ def evaluate(model, loader):
         scores = model(x.cuda(non_blocking=True))
         hits += (scores.argmax(dim=1) == y.cuda(non_blocking=True)).sum()
     return hits.item() / len(loader.dataset)
-'''
+"""
 AFTER = BEFORE.replace("def evaluate", "@torch.no_grad()\ndef evaluate")
 
 RULE = Rule(

@@ -30,12 +30,15 @@ def check(model: Model) -> Iterator[Finding]:
             model.span(kept.node),
             f"`{model.short(kept.value)}` is kept over steps together with its autograd graph",
             kept.confidence,
-            (*model.evidence_of_step(kept.step), model.evidence_at(kept.site.node, "it is kept here", kept.site.module)),
+            (
+                *model.evidence_of_step(kept.step),
+                model.evidence_at(kept.site.node, "it is kept here", kept.site.module),
+            ),
             model.fix_detach(kept.value),
         )
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -49,7 +52,7 @@ def train(model, loader, criterion, optimizer):
         optimizer.step()
         total += loss
     return total / len(loader)
-'''
+"""
 AFTER = BEFORE.replace("total += loss", "total += loss.detach()")
 
 RULE = Rule(

@@ -34,7 +34,7 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -45,8 +45,8 @@ def predict(model, loader):
     for x in loader:
         outputs.append(model(x.cuda(non_blocking=True)))
     return torch.cat(outputs).cpu().numpy()
-'''
-AFTER = '''\
+"""
+AFTER = """\
 import torch
 
 
@@ -62,7 +62,7 @@ def predict(model, loader):
     if block:
         outputs.append(torch.cat(block).cpu())
     return torch.cat(outputs).numpy()
-'''
+"""
 
 RULE = Rule(
     code="GPU303",

@@ -36,7 +36,7 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -49,7 +49,7 @@ def train(model, loader, criterion, optimizer):
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
-'''
+"""
 AFTER = BEFORE.replace("torch.cuda.amp.GradScaler()", 'torch.amp.GradScaler("cuda")').replace(
     "torch.cuda.amp.autocast()", 'torch.amp.autocast("cuda")'
 )

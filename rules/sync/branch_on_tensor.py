@@ -58,7 +58,7 @@ def _judge(model: Model, site: Site) -> Confidence | None:
     return model.confidence(value)
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -72,7 +72,7 @@ def train(model, loader, criterion, optimizer):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-'''
+"""
 AFTER = BEFORE.replace("if torch.isnan(loss):", "if step % 100 == 0 and torch.isnan(loss):")
 
 RULE = Rule(

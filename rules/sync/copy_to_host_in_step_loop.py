@@ -60,7 +60,7 @@ def _judge(model: Model, site: Site) -> Confidence | None:
     return model.confidence(value)
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -72,7 +72,7 @@ def predict(model, loader):
         logits = model(x.cuda(non_blocking=True))
         labels.append(logits.argmax(dim=1).cpu())
     return torch.cat(labels)
-'''
+"""
 AFTER = BEFORE.replace(".argmax(dim=1).cpu()", ".argmax(dim=1)").replace("torch.cat(labels)", "torch.cat(labels).cpu()")
 
 RULE = Rule(

@@ -8,7 +8,19 @@ from gpulint.model import Kind, Model, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
 _METHODS = ("item", "tolist")
-_CONVERSIONS = ("builtins.float", "builtins.int", "builtins.bool", "math.sqrt", "math.exp", "math.log", "math.isnan", "math.isfinite", "math.isinf", "math.log2", "math.log10")
+_CONVERSIONS = (
+    "builtins.float",
+    "builtins.int",
+    "builtins.bool",
+    "math.sqrt",
+    "math.exp",
+    "math.log",
+    "math.isnan",
+    "math.isfinite",
+    "math.isinf",
+    "math.log2",
+    "math.log10",
+)
 
 
 def check(model: Model) -> Iterator[Finding]:
@@ -69,7 +81,7 @@ def _pass(step: Step) -> str:
     return f"{step.phase.value} step"
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -84,7 +96,7 @@ def train(model, loader, criterion, optimizer):
         optimizer.step()
         total += loss.item()
     return total / len(loader)
-'''
+"""
 AFTER = BEFORE.replace("total += loss.item()", "total += loss.detach()").replace(
     "return total / len(loader)", "total = float(total)\n    return total / len(loader)"
 )

@@ -54,7 +54,7 @@ def _judge(model: Model, site: Site) -> Confidence | None:
     return model.confidence(value)
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -67,7 +67,7 @@ def train(model, loader, criterion, optimizer):
         loss.backward()
         optimizer.step()
         print(step, loss)
-'''
+"""
 AFTER = BEFORE.replace("        print(step, loss)", "        if step % 100 == 0:\n            print(step, loss)")
 
 RULE = Rule(

@@ -49,7 +49,7 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 from torch.utils.data import DataLoader
 
@@ -62,7 +62,7 @@ def train(model, dataset, criterion, optimizer):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-'''
+"""
 AFTER = BEFORE.replace(".cuda())", ".cuda(non_blocking=True))").replace("x.cuda(),", "x.cuda(non_blocking=True),")
 AFTER = AFTER.replace("model(x.cuda())", "model(x.cuda(non_blocking=True))")
 

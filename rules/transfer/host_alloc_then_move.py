@@ -39,12 +39,15 @@ def check(model: Model) -> Iterator[Finding]:
                 model.span(site.node),
                 f"`{model.short(site.node)}` is made on the host and then copied to the GPU on every {step.phase.value} step",
                 confidence,
-                (*model.evidence_of_step(step), model.evidence_at(node, "it is moved to the GPU here", module)),
+                (
+                    *model.evidence_of_step(step),
+                    model.evidence_at(node, "it is moved to the GPU here", module),
+                ),
             )
             break
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -57,7 +60,7 @@ def train(model, loader, criterion, optimizer):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-'''
+"""
 AFTER = BEFORE.replace("torch.ones(len(x), 1).cuda()", 'torch.ones(len(x), 1, device="cuda")')
 
 RULE = Rule(

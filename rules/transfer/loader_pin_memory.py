@@ -39,7 +39,7 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 from torch.utils.data import DataLoader
 
@@ -52,7 +52,7 @@ def train(model, dataset, criterion, optimizer):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-'''
+"""
 AFTER = BEFORE.replace("num_workers=4", "num_workers=4, pin_memory=True")
 
 RULE = Rule(

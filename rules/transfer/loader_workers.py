@@ -28,12 +28,16 @@ def check(model: Model) -> Iterator[Finding]:
         if not model.gpu or loader.foreign or not loader.complete or model.yields_gpu(loader):
             continue
         workers = loader.options.get("num_workers")
-        if workers is not None and workers.const != 0 or not model.reads_items(loader):
+        if (workers is not None and workers.const != 0) or not model.reads_items(loader):
             continue
         step = model.step_over(loader)
         if step is None and not loader.moved and not model.serves_framework(loader):
             continue
-        evidence = [model.evidence_at(step.node, "a step loop draws its batches here", step.module)] if step is not None else []
+        evidence = (
+            [model.evidence_at(step.node, "a step loop draws its batches here", step.module)]
+            if step is not None
+            else []
+        )
         yield Finding(
             model.span(loader.node),
             "this loader reads and transforms its items in the training process: `num_workers` is 0",
@@ -43,7 +47,7 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 from torch.utils.data import DataLoader
 from torchvision import datasets, transforms
@@ -58,7 +62,7 @@ def train(model, criterion, optimizer):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-'''
+"""
 AFTER = BEFORE.replace("pin_memory=True", "pin_memory=True, num_workers=4")
 
 RULE = Rule(

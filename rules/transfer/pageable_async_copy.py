@@ -44,8 +44,15 @@ def check(model: Model) -> Iterator[Finding]:
 def _judge(model: Model, site: Site) -> Confidence | None:
     if "non_blocking" not in site.keywords or site.keywords["non_blocking"].const is not True or not model.gpu:
         return None
-    source, target = (site.args[0], site.receiver) if site.name == "copy_" and site.args else (site.receiver, site.result)
-    if not source.is_tensor or source.device is not Device.HOST or source.pinned is not Pin.PAGEABLE or not target.on_gpu:
+    source, target = (
+        (site.args[0], site.receiver) if site.name == "copy_" and site.args else (site.receiver, site.result)
+    )
+    if (
+        not source.is_tensor
+        or source.device is not Device.HOST
+        or source.pinned is not Pin.PAGEABLE
+        or not target.on_gpu
+    ):
         return None
     if isinstance(source.ref, frozenset) or model.step(site) is None:
         return None
@@ -54,7 +61,7 @@ def _judge(model: Model, site: Site) -> Confidence | None:
     return model.confidence(target)
 
 
-BEFORE = '''\
+BEFORE = """\
 import torch
 
 
@@ -66,7 +73,7 @@ def train(model, arrays, criterion, optimizer):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-'''
+"""
 AFTER = BEFORE.replace(
     "    for array, label in arrays:\n",
     "    buffer = torch.empty(64, 3, 32, 32, pin_memory=True)\n    for array, label in arrays:\n",
