@@ -52,8 +52,10 @@ class Source:
         start = self._starts[min(line, len(self._starts)) - 1]
         if self._ascii or column == 0:
             return start + column
-        end = self._starts[line] if line < len(self._starts) else len(self.text)
-        return start + len(self.text[start:end].encode()[:column].decode(errors="ignore"))
+        before = self.text[start : start + column]  # no character is less than a byte
+        if before.isascii():
+            return start + len(before)
+        return start + len(before.encode(errors="surrogatepass")[:column].decode(errors="ignore"))
 
     def position(self, offset: int) -> tuple[int, int]:
         """``(line, column)`` of a character offset, both from 1."""
@@ -66,6 +68,14 @@ class Source:
             return ""
         end = self._starts[line] if line < len(self._starts) else len(self.text)
         return self.text[self._starts[line - 1] : end].rstrip("\r\n")
+
+    def replaced(self, text: str) -> Source:
+        """The same file with other text."""
+        return Source(self.path, text, self.encoding, self.bom, self.raw)
+
+    def encoded(self, text: str) -> bytes:
+        """The bytes of changed text, as the file was encoded. Raises UnicodeEncodeError where it cannot be."""
+        return (codecs.BOM_UTF8 if self.bom else b"") + text.encode(self.encoding)
 
     @property
     def newline(self) -> str:
@@ -98,8 +108,12 @@ def decode(path: Path, raw: bytes) -> Source:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
         name = "utf-8" if encoding == "utf-8-sig" else encoding
         text = raw[len(codecs.BOM_UTF8) if bom else 0 :].decode(name)
-    except (SyntaxError, LookupError, UnicodeDecodeError) as error:
-        reason = f"byte {error.start} is not {error.encoding}" if isinstance(error, UnicodeDecodeError) else str(error)
+    except UnicodeDecodeError as error:
+        line = len(_NEWLINE.findall(raw[: error.start].decode("latin-1"))) + 1
+        reason = f"byte {error.start} is not {error.encoding}"
+        raise SourceError(path, f"cannot be decoded: {reason}", line) from None
+    except (SyntaxError, LookupError, UnicodeError) as error:
+        reason = getattr(error, "msg", None) or str(error)
         raise SourceError(path, f"cannot be decoded: {reason}") from None
     return Source(path, text, name, bom, raw)
 
@@ -112,12 +126,12 @@ def from_text(path: Path, text: str) -> Source:
 
 def replaced(source: Source, text: str) -> Source:
     """The same file with other text, in the same encoding."""
-    return type(source)(source.path, text, source.encoding, source.bom, source.raw)
+    return source.replaced(text)
 
 
 def encode(source: Source, text: str) -> bytes:
     """The bytes of changed text, as the file was encoded. Raises UnicodeEncodeError where it cannot be."""
-    return (codecs.BOM_UTF8 if source.bom else b"") + text.encode(source.encoding)
+    return source.encoded(text)
 
 
 def compiles(text: str, path: Path) -> bool:

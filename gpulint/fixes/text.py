@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from gpulint.edits import Edits, set_keyword
-from gpulint.finding import Applicability, Fix
+from gpulint.finding import Applicability, Edit, Fix
 from gpulint.model import Model
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
@@ -54,3 +55,16 @@ def torch_name(model: Model) -> str | None:
                 if alias.name == "torch" or (alias.name.startswith("torch.") and alias.asname is None):
                     return alias.asname or "torch"
     return None
+
+
+def merged(edits: Iterable[Edit]) -> Edits:
+    """Insertions at one place become one, in the order given."""
+    found: dict[tuple[int, int], Edit] = {}
+    for edit in edits:
+        place = (edit.start, edit.end)
+        known = found.get(place)
+        if known is None:
+            found[place] = edit
+        elif edit.text not in known.text:
+            found[place] = Edit(edit.start, edit.end, known.text + edit.text)
+    return tuple(found.values())

@@ -15,8 +15,9 @@ from gpulint.model import loaders
 from gpulint.model.api import api
 from gpulint.model.classes import Classes
 from gpulint.model.conditions import Rarity, rarity
+from gpulint.model.containers import element_of
 from gpulint.model.effects import Effects
-from gpulint.model.expressions import element_of, evaluate
+from gpulint.model.expressions import evaluate
 from gpulint.model.frame import Env, Frame
 from gpulint.model.guess import Guesses
 from gpulint.model.heap import Closure, Instance, Loader

@@ -156,7 +156,8 @@ def with_member(base: Value, key: Value, value: Value) -> Value:
 
 def store_item(frame: Frame, target: ast.Subscript, value: Value, env: Env) -> None:
     """`base[key] = value`: on a tensor it copies, on a container it keeps."""
-    from gpulint.model.expressions import evaluate, subscript_path
+    from gpulint.model.containers import subscript_path
+    from gpulint.model.expressions import evaluate
 
     base = evaluate(frame, target.value, env)
     key = evaluate(frame, target.slice, env)

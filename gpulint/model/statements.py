@@ -18,7 +18,8 @@ import ast
 from collections.abc import Callable
 
 from gpulint.model.conditions import Rarity, always_leaves, branch_rarity, rarity, without_gpu
-from gpulint.model.expressions import assign, evaluate, iterate, truth
+from gpulint.model.containers import iterate
+from gpulint.model.expressions import assign, evaluate, truth
 from gpulint.model.frame import Env, Frame, Jumps, join_env
 from gpulint.model.keep import accumulated, augment
 from gpulint.model.sites import RegionKind, SiteKind
