@@ -198,7 +198,7 @@ def _open_after(line: str, inside: str) -> str:
     while position < len(line):
         if inside[-1:] in ("'", '"') and inside:
             quote = inside[-1] * 3
-            found = re.compile(rf"(?:\\.|(?!{quote}).)*{quote}").match(line, position)
+            found = re.compile(rf"(?:\\.|(?!{quote})[^\\])*{quote}").match(line, position)
             if found is None:
                 return inside
             inside, position = inside[:-1], found.end()

@@ -1,11 +1,12 @@
 """Comments that silence findings: `# gpulint: ignore[GPU101] why`, `# noqa: GPU101`, file-level ones.
 
-A comment applies to any line from a finding's first to its last; on a line of its own it applies to
-the next line of code. A `gpulint: ignore` that silences nothing is itself a finding, GPU001.
+A comment applies to the findings on its line, and on every line of a statement of which it ends the
+first or the last; on a line of its own it applies to the next statement. A `gpulint: ignore` that silences nothing is itself a finding, GPU001.
 """
 
 from __future__ import annotations
 
+import bisect
 import io
 import re
 import tokenize
@@ -17,8 +18,11 @@ from gpulint.finding import Applicability, Confidence, Edit, Finding, Fix, Sever
 from gpulint.rule import Example, Rule, all_rules, matches
 from gpulint.source import Source
 
-_OURS = re.compile(r"#\s*gpulint:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[^\]]*)\])?", re.I)
-_NOQA = re.compile(r"#\s*noqa(?P<list>\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?", re.I)
+_LAYOUT = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT)
+_OURS = re.compile(
+    r"#\s*gpulint:\s*ignore(?P<file>-file)?(?:\s*\[(?P<codes>[^\[\]#]*)\]|(?![\w-]|\s*\[))[^#]*", re.I
+)
+_NOQA = re.compile(r"#\s*noqa\b(?:\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?", re.I)
 
 
 def _nothing(_: object) -> Iterator[Finding]:
@@ -52,124 +56,176 @@ UNUSED = Rule(
 
 @dataclass(slots=True)
 class Suppression:
-    """One comment. ``codes`` is empty where it silences everything."""
+    """One comment. ``codes`` is None where it silences everything."""
 
     span: Span
-    lines: tuple[int, ...]  # that it applies to; empty for the whole file
-    codes: tuple[str, ...]
+    lines: range | None  # that it applies to; None for the whole file
+    codes: tuple[str, ...] | None
     ours: bool
-    used: set[str] = field(default_factory=set)
+    used: set[str | None] = field(default_factory=set)  # its codes that silenced something; None for all
 
     def covers(self, rule: Rule, first: int, last: int) -> bool:
-        if self.lines and not any(first <= line <= last for line in self.lines):
+        """Whether it silences a rule's finding on these lines; if so, it counts as used."""
+        if self.lines is not None and (last < self.lines.start or first >= self.lines.stop):
             return False
-        found = next((c for c in self.codes if matches(rule, c.upper() if c[:3].upper() == "GPU" else c)), None)
-        if self.codes and found is None:
-            return False
-        self.used.add(found or "*")
-        return True
+        if self.codes is None:
+            self.used.add(None)
+            return True
+        code = next((c for c in self.codes if matches(rule, c)), None)
+        if code is not None:
+            self.used.add(code)
+        return code is not None
 
 
 def suppressions(source: Source) -> list[Suppression]:
     """The comments of a file that silence findings; strings that look like them are none."""
     text = source.text
-    if "gpulint" not in text and "noqa" not in text.lower():
+    folded = text.lower()
+    if "gpulint" not in folded and "noqa" not in folded:
         return []
-    found: list[Suppression] = []
+    comments, statements = _tokens(text)
+    found = [
+        suppression
+        for line, column, comment in comments
+        for suppression in _read(source, line, column, comment, statements)
+    ]
+    return sorted(found, key=lambda suppression: suppression.span)
+
+
+def _tokens(text: str) -> tuple[list[tuple[int, int, str]], list[range]]:
+    """The comments, ``(line, column, text)``, and the lines of each logical line, in order."""
+    comments: list[tuple[int, int, str]] = []
+    statements: list[range] = []
+    first = 0
     try:
         for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
             if token.type == tokenize.COMMENT:
-                found.extend(_read(source, token))
-    except (tokenize.TokenError, IndentationError, SyntaxError):
+                comments.append((*token.start, token.string.rstrip("\r\n")))
+            elif token.type == tokenize.NEWLINE:
+                statements.append(range(first, token.start[0] + 1))
+                first = 0
+            elif not first and token.type not in _LAYOUT:
+                first = token.start[0]
+    except (tokenize.TokenError, SyntaxError):
         pass  # what was read before the trouble counts
-    return found
+    return comments, statements
 
 
-def _read(source: Source, token: tokenize.TokenInfo) -> Iterator[Suppression]:
-    line, column = token.start
+def _read(
+    source: Source, line: int, column: int, comment: str, statements: list[range]
+) -> Iterator[Suppression]:
     start = source.offset(line, 0) + column
-    ours = _OURS.search(token.string)
-    if ours is not None:
-        codes = tuple(c.strip() for c in (ours["codes"] or "").split(",") if c.strip())
-        lines: tuple[int, ...] = () if ours["file"] else _applies_to(source, line, column)
-        yield Suppression(Span(start + ours.start(), start + len(token.string)), lines, codes, True)
-        return
-    noqa = _NOQA.search(token.string)
-    if noqa is not None:
-        codes = tuple(re.split(r"[\s,]+", noqa["codes"].strip())) if noqa["codes"] else ()
-        yield Suppression(Span(start + noqa.start(), start + noqa.end()), (line,), codes, False)
+    for match in _OURS.finditer(comment):
+        lines = None if match["file"] else _applies_to(source, line, column, statements)
+        codes = None if match["codes"] is None else _codes(match["codes"])
+        span = Span(start + match.start(), start + match.start() + len(match[0].rstrip()))
+        yield Suppression(span, lines, codes, True)
+    for match in _NOQA.finditer(comment):
+        codes = None if match["codes"] is None else _codes(match["codes"])
+        span = Span(start + match.start(), start + match.end())
+        yield Suppression(span, _applies_to(source, line, column, statements, below=False), codes, False)
 
 
-def _applies_to(source: Source, line: int, column: int) -> tuple[int, ...]:
-    if source.line_text(line)[:column].strip():
-        return (line,)
-    for later in range(line + 1, source.line_count + 1):
-        text = source.line_text(later).strip()
-        if text and not text.startswith("#"):
-            return (later,)
-    return (line,)
+def _codes(text: str) -> tuple[str, ...]:
+    codes = (code for code in re.split(r"[\s,]+", text) if code)
+    return tuple(code.upper() if code[:3].upper() == "GPU" else code for code in codes)
 
 
-def filtered(source: Source, findings: Iterable[Finding], rules: dict[str, Rule], report_unused: bool) -> list[Finding]:
-    """The findings that no comment silences, and one for each comment that silences none."""
+def _applies_to(
+    source: Source, line: int, column: int, statements: list[range], below: bool = True
+) -> range:
+    """The comment's own line; all lines of a statement of which it ends the first or the last line.
+
+    On a line of its own: likewise for the next line of code, if it is to apply ``below``.
+    """
+    if below and not source.line_text(line)[:column].strip():
+        later = range(line + 1, source.line_count + 1)
+        code = (n for n in later if (text := source.line_text(n).strip()) and not text.startswith("#"))
+        line = next(code, line)
+    index = bisect.bisect_right(statements, line, key=lambda lines: lines.start) - 1
+    if index >= 0 and line in (statements[index].start, statements[index].stop - 1):
+        return statements[index]
+    return range(line, line + 1)
+
+
+def filtered(
+    source: Source, findings: Iterable[Finding], ran: Iterable[Rule], report_unused: bool = True
+) -> list[Finding]:
+    """The findings that no comment silences, and one for each comment that silences none.
+
+    ``ran`` are the rules that ran to their end: only of these it is known that they found nothing.
+    """
     comments = suppressions(source)
     if not comments:
         return list(findings)
+    rules = {rule.code: rule for rule in all_rules()}
     kept: list[Finding] = []
     for finding in findings:
         first = source.position(finding.span.start)[0]
         last = source.position(max(finding.span.end - 1, finding.span.start))[0]
-        covering = [c for c in comments if c.covers(rules[finding.code], first, last)]
+        covering = [comment for comment in comments if comment.covers(rules[finding.code], first, last)]
         if not covering:
             kept.append(finding)
     if report_unused:
-        kept.extend(_unused(source, comments, tuple(rules.values())))
+        kept.extend(_unused(source, comments, frozenset(rule.code for rule in ran)))
     return kept
 
 
-def _unused(source: Source, comments: list[Suppression], ran: tuple[Rule, ...]) -> Iterator[Finding]:
+def _unused(source: Source, comments: list[Suppression], ran: frozenset[str]) -> Iterator[Finding]:
     for comment in comments:
         if not comment.ours:
             continue
-        known = {c for c in comment.codes if any(matches(r, c) for r in (*all_rules(), UNUSED))}
-        unknown = [c for c in comment.codes if c not in known]
-        idle = [c for c in comment.codes if c in known and c not in comment.used and any(matches(r, c) for r in ran)]
-        if comment.codes:
-            if not unknown and not idle:
-                continue
-            names = [key for r in all_rules() for key in (r.code, r.name)]
-            message = (
-                f"there is no rule `{unknown[0]}`{did_you_mean(unknown[0], names)}".rstrip(".?")
-                if unknown
-                else f"nothing here for {', '.join(f'`{c}`' for c in idle)} to silence"
-            )
-            left = [c for c in comment.codes if c not in unknown and c not in idle]
+        unknown = [c for c in comment.codes or () if not any(matches(r, c) for r in (*all_rules(), UNUSED))]
+        idle = [c for c in comment.codes or () if c not in unknown and _idle(comment, c, ran)]
+        if unknown:
+            message = _no_such_rule(unknown[0])
+        elif idle:
+            message = f"nothing here for {', '.join(f'`{code}`' for code in idle)} to silence"
+        elif not comment.codes and _idle(comment, None, ran):
+            message = "nothing here for this comment to silence"
         else:
-            if comment.used:
-                continue
-            message, left = "nothing here for this comment to silence", []
-        yield Finding(
-            comment.span,
-            message,
-            Confidence.CERTAIN,
-            fix=_removal(source, comment, left),
-            code=UNUSED.code,
-            path=source.path,
-        )
+            continue
+        line = source.position(comment.span.start)[0]
+        if not any(c.codes and c.covers(UNUSED, line, line) for c in comments):
+            left = [c for c in comment.codes or () if c not in unknown and c not in idle]
+            fix = _removal(source, comment, left)
+            yield Finding(
+                comment.span, message, Confidence.CERTAIN, fix=fix, code=UNUSED.code, path=source.path
+            )
+
+
+def _idle(comment: Suppression, code: str | None, ran: frozenset[str]) -> bool:
+    """Whether a code silenced nothing, and would not if all rules ran that run by default."""
+    if code in comment.used or comment.codes == ():
+        return comment.codes == ()
+    meant = {rule.code for rule in all_rules() if code is None or matches(rule, code)}
+    missing = meant - ran
+    off = {rule.code for rule in all_rules() if not rule.on_by_default}
+    return bool(meant & ran) and missing <= off
+
+
+def _no_such_rule(code: str) -> str:
+    names = [key for rule in all_rules() for key in (rule.code, rule.name)]
+    hint = did_you_mean(code, names).removeprefix("; did you mean ").removesuffix("?")
+    return f"there is no rule `{code}`" + (f": the nearest is {hint}" if hint else "")
 
 
 def _removal(source: Source, comment: Suppression, left: list[str]) -> Fix:
-    text = source.text[comment.span.start : comment.span.end]
+    """Take the comment away, or its unused codes, with what would be left over around it."""
+    start, end = comment.span.start, comment.span.end
     if left:
-        new = re.sub(r"\[[^\]]*\]", f"[{', '.join(left)}]", text, count=1)
-        return Fix("Remove the unused codes", Applicability.SAFE, (Edit(comment.span.start, comment.span.end, new),))
-    start = comment.span.start
-    while start > 0 and source.text[start - 1] in " \t":
-        start -= 1
-    line, column = source.position(start)
-    end = comment.span.end
-    if column == 1:  # a line of its own goes with its newline
-        following = source.text[end : end + 2]
-        end += 2 if following == "\r\n" else 1 if following[:1] in ("\n", "\r") else 0
-    del line
+        old = source.text[start:end]
+        new = re.sub(r"\[[^\]]*\]", f"[{', '.join(left)}]", old, count=1)
+        return Fix("Remove the unused codes", Applicability.SAFE, (Edit(start, end, new),))
+    line, _ = source.position(start)
+    line_start = source.offset(line, 0)
+    text = source.line_text(line)
+    before, after = text[: start - line_start], text[end - line_start :]
+    if not before.strip() and not after.strip():  # a line of its own goes with its newline
+        start, end = line_start, source.offset(line + 1, 0) if line < source.line_count else len(source.text)
+    elif after.strip():  # another comment follows
+        end += len(after) - len(after.lstrip())
+    else:
+        start -= len(before) - len(before.rstrip())
+        end = line_start + len(text)
     return Fix("Remove the comment", Applicability.SAFE, (Edit(start, end, ""),))

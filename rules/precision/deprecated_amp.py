@@ -6,8 +6,6 @@ from gpulint.finding import Confidence, Finding, Severity
 from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
-_NAMES = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
-
 
 def check(model: Model) -> Iterator[Finding]:
     """Mixed precision by a deprecated name.
@@ -65,4 +63,3 @@ RULE = Rule(
     replay=Replay(Saves.WARNINGS),
     fixable="sometimes",
 )
-__all__ = ["RULE"]

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from gpulint.finding import Applicability, Confidence, Finding, Fix, Severity
-from gpulint.model import Device, Kind, Model, Site, SiteKind
+from gpulint.model import Device, Kind, Model, Site, SiteKind, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
 
@@ -26,16 +27,10 @@ def check(model: Model) -> Iterator[Finding]:
     No automatic fix: which of the three remedies is right depends on what the branch is for.
     """
     for group in model.sites(SiteKind.TEST):
-        best: tuple[Confidence, Site] | None = None
-        for site in group:
-            confidence = _judge(model, site)
-            if confidence is not None and (best is None or confidence > best[0]):
-                best = confidence, site
+        best = model.best(group, partial(_judge, model))
         if best is None:
             continue
-        confidence, site = best
-        step = model.step(site)
-        assert step is not None
+        confidence, site, step = best
         yield Finding(
             model.span(site.node),
             f"the truth of `{model.short(site.node)}` makes the host wait for the GPU on every {step.phase.value} step",
@@ -45,12 +40,9 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-def _judge(model: Model, site: Site) -> Confidence | None:
+def _judge(model: Model, site: Site, step: Step) -> Confidence | None:
     value = site.receiver
     if not value.is_tensor or value.device is Device.HOST:
-        return None
-    step = model.step(site)
-    if step is None:
         return None
     generates = step.loop is not None and not step.training and step.loop.evaluation is None
     if value.opaque or value.kind is Kind.UNKNOWN or generates:

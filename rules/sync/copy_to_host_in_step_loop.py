@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from gpulint.finding import Confidence, Finding, Severity
-from gpulint.model import Device, Kind, Model, Site
+from gpulint.model import Device, Kind, Model, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
 
@@ -26,16 +27,10 @@ def check(model: Model) -> Iterator[Finding]:
     The fix is unsafe: the results stay on the device until the loop ends.
     """
     for group in model.calls("cpu", "to", "numpy", "type"):
-        best: tuple[Confidence, Site] | None = None
-        for site in group:
-            confidence = _judge(model, site)
-            if confidence is not None and (best is None or confidence > best[0]):
-                best = confidence, site
+        best = model.best(group, partial(_judge, model))
         if best is None or model.fetched_before(best[1]):
             continue
-        confidence, site = best
-        step = model.step(site)
-        assert step is not None
+        confidence, site, step = best
         yield Finding(
             model.span(site.node),
             f"`{model.short(site.node)}` copies a GPU tensor to the host on every {step.phase.value} step, "
@@ -45,15 +40,11 @@ def check(model: Model) -> Iterator[Finding]:
         )
 
 
-def _judge(model: Model, site: Site) -> Confidence | None:
+def _judge(model: Model, site: Site, step: Step) -> Confidence | None:
     value = site.receiver
-    if not value.is_tensor or value.device is Device.HOST or site.result.device is not Device.HOST:
-        if not (site.name == "numpy" and value.is_tensor and value.on_gpu):
-            return None
-    if "non_blocking" in site.keywords:
+    if not value.is_tensor or value.device is Device.HOST or "non_blocking" in site.keywords:
         return None
-    step = model.step(site)
-    if step is None:
+    if site.result.device is not Device.HOST and not (site.name == "numpy" and value.on_gpu):
         return None
     if value.kind is Kind.UNKNOWN or model.cannot_wait(site, step):
         return Confidence.POSSIBLE

@@ -1,25 +1,15 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
+from functools import partial
 
 from gpulint.finding import Confidence, Finding, Severity
-from gpulint.model import Kind, Model, Site, Step
+from gpulint.model import Device, Kind, Model, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
 _METHODS = ("item", "tolist")
-_CONVERSIONS = (
-    "builtins.float",
-    "builtins.int",
-    "builtins.bool",
-    "math.sqrt",
-    "math.exp",
-    "math.log",
-    "math.isnan",
-    "math.isfinite",
-    "math.isinf",
-    "math.log2",
-    "math.log10",
+_CONVERSIONS = tuple(f"builtins.{name}" for name in ("float", "int", "bool")) + tuple(
+    f"math.{name}" for name in ("sqrt", "exp", "log", "log2", "log10", "isnan", "isinf", "isfinite")
 )
 
 
@@ -44,41 +34,28 @@ def check(model: Model) -> Iterator[Finding]:
     The fix is unsafe: the value is read once after the loop, so logging within the loop moves there.
     """
     for group in model.calls(*_METHODS, *_CONVERSIONS):
-        best: tuple[Confidence, Site, Step] | None = None
-        for site in group:
-            found = _judge(model, site)
-            if found is not None and (best is None or found[0] > best[0]):
-                best = found
+        best = model.best(group, partial(_judge, model))
         if best is None or model.fetched_before(best[1]):
             continue
         confidence, site, step = best
         value = model.read_value(site)
         yield Finding(
             model.span(site.node),
-            f"`{model.short(site.node)}` makes the host wait for the GPU on every {_pass(step)}",
+            f"`{model.short(site.node)}` makes the host wait for the GPU on every {step.phase.value} step",
             confidence,
             (*model.evidence_of_step(step), model.evidence_of_value(model.read_node(site), value)),
             None,
         )
 
 
-def _judge(model: Model, site: Site) -> tuple[Confidence, Site, Step] | None:
+def _judge(model: Model, site: Site, step: Step) -> Confidence | None:
     value = model.read_value(site)
-    if not value.is_tensor or value.device.value == "host":
+    if not value.is_tensor or value.device is Device.HOST or model.over_parameters(site):
         return None
-    step = model.step(site)
-    if step is None or model.over_parameters(site):
-        return None
-    confidence = model.confidence(value)
-    if value.kind is Kind.UNKNOWN or model.cannot_wait(site, step):
-        confidence = Confidence.POSSIBLE
-    if site.name == "tolist" and not step.training and not model.nested(site, step):
-        confidence = Confidence.POSSIBLE
-    return confidence, site, step
-
-
-def _pass(step: Step) -> str:
-    return f"{step.phase.value} step"
+    small_result = site.name == "tolist" and not step.training and not model.nested(site, step)
+    if value.kind is Kind.UNKNOWN or small_result or model.cannot_wait(site, step):
+        return Confidence.POSSIBLE
+    return model.confidence(value)
 
 
 BEFORE = """\
@@ -112,4 +89,3 @@ RULE = Rule(
     replay=Replay(Saves.SYNCS),
     fixable="sometimes",
 )
-__all__ = ["RULE", "ast"]

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from gpulint.finding import Confidence, Finding, Severity
-from gpulint.model import Model, Pin, Site
+from gpulint.model import Model, Pin, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
 
@@ -25,28 +26,24 @@ def check(model: Model) -> Iterator[Finding]:
     Safe: work queued later on the device waits for the copy.
     """
     for group in model.calls("to", "cuda"):
-        best: tuple[Confidence, Site] | None = None
-        for site in group:
-            value = site.receiver
-            if not value.is_tensor or value.on_gpu or value.pinned is not Pin.PINNED or not site.result.on_gpu:
-                continue
-            if "non_blocking" in site.keywords or model.step(site) is None or not model.gpu:
-                continue
-            confidence = model.confidence(site.result)
-            if best is None or confidence > best[0]:
-                best = confidence, site
+        best = model.best(group, partial(_judge, model))
         if best is None:
             continue
-        confidence, site = best
-        step = model.step(site)
-        assert step is not None
+        confidence, site, step = best
         yield Finding(
             model.span(site.node),
-            f"`{model.short(site.node)}` copies from pinned memory and still makes the host wait: no `non_blocking=True`",
+            f"`{model.short(site.node)}` copies from pinned memory and makes the host wait: no `non_blocking=True`",
             confidence,
             tuple(model.evidence_of_step(step)),
             model.fix_keyword(site.node, "non_blocking", "True", "Copy without waiting"),
         )
+
+
+def _judge(model: Model, site: Site, step: Step) -> Confidence | None:
+    value = site.receiver
+    if not value.is_tensor or value.on_gpu or value.pinned is not Pin.PINNED or not site.result.on_gpu:
+        return None
+    return None if "non_blocking" in site.keywords or not model.gpu else model.confidence(site.result)
 
 
 BEFORE = """\

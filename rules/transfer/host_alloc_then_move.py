@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpulint.finding import Confidence, Finding, Severity
-from gpulint.model import Model, Site
+from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
 
@@ -37,7 +37,7 @@ def check(model: Model) -> Iterator[Finding]:
             node, module = moved
             yield Finding(
                 model.span(site.node),
-                f"`{model.short(site.node)}` is made on the host and then copied to the GPU on every {step.phase.value} step",
+                f"`{model.short(site.node)}` is made on the host and copied to the GPU on every {step.phase.value} step",
                 confidence,
                 (
                     *model.evidence_of_step(step),
@@ -74,4 +74,3 @@ RULE = Rule(
     replay=Replay(Saves.COPIES_TO_DEVICE),
     fixable="sometimes",
 )
-__all__ = ["RULE", "Site"]

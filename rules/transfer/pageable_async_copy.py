@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from gpulint.finding import Confidence, Finding, Severity
-from gpulint.model import Device, Model, Pin, Site
+from gpulint.model import Device, Model, Pin, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
 
@@ -26,35 +27,27 @@ def check(model: Model) -> Iterator[Finding]:
     No automatic fix: `.pin_memory()` written before the copy can be slower than nothing.
     """
     for group in model.calls("to", "cuda", "copy_"):
-        for site in group:
-            confidence = _judge(model, site)
-            if confidence is None:
-                continue
-            step = model.step(site)
-            assert step is not None
-            yield Finding(
-                model.span(site.node),
-                f"`{model.short(site.node)}` copies from pageable memory: `non_blocking=True` has no effect there",
-                confidence,
-                tuple(model.evidence_of_step(step)),
-            )
-            break
+        best = model.best(group, partial(_judge, model))
+        if best is None:
+            continue
+        confidence, site, step = best
+        yield Finding(
+            model.span(site.node),
+            f"`{model.short(site.node)}` copies from pageable memory: `non_blocking=True` has no effect",
+            confidence,
+            tuple(model.evidence_of_step(step)),
+        )
 
 
-def _judge(model: Model, site: Site) -> Confidence | None:
+def _judge(model: Model, site: Site, step: Step) -> Confidence | None:
     if "non_blocking" not in site.keywords or site.keywords["non_blocking"].const is not True or not model.gpu:
         return None
     source, target = (
         (site.args[0], site.receiver) if site.name == "copy_" and site.args else (site.receiver, site.result)
     )
-    if (
-        not source.is_tensor
-        or source.device is not Device.HOST
-        or source.pinned is not Pin.PAGEABLE
-        or not target.on_gpu
-    ):
+    if not source.is_tensor or source.device is not Device.HOST or not target.on_gpu:
         return None
-    if isinstance(source.ref, frozenset) or model.step(site) is None:
+    if source.pinned is not Pin.PAGEABLE or isinstance(source.ref, frozenset):
         return None
     if any(mark.kind == "alloc" and model.allocated_in_step(mark) for mark in source.marks):
         return None  # made on the host for nothing: GPU204 names the cause
