@@ -114,9 +114,9 @@ def rule(code: str | None, every: bool, output_format: str) -> None:
     if (code is None) is not every:
         raise click.UsageError("name one rule, or say --all.")
     from gpulint import pages
-    from gpulint.rule import all_rules
+    from gpulint.report import every_rule
 
-    rules = all_rules() if code is None else (_find_rule(code),)
+    rules = every_rule() if code is None else (_find_rule(code),)
     if output_format == "json":
         import json
 
@@ -130,9 +130,9 @@ def rule(code: str | None, every: bool, output_format: str) -> None:
 
 def _find_rule(code: str) -> Rule:
     from gpulint.config import did_you_mean
-    from gpulint.rule import all_rules
+    from gpulint.report import every_rule
 
-    by_selector = {key: rule for rule in all_rules() for key in (rule.code, rule.name)}
+    by_selector = {key: rule for rule in every_rule() for key in (rule.code, rule.name)}
     found = by_selector.get(code) or by_selector.get(code.upper())
     if found is None:
         raise click.UsageError(f"there is no rule {code!r}{did_you_mean(code, by_selector)}")

@@ -377,5 +377,6 @@ def describe(settings: Settings) -> list[tuple[str, object, str]]:
     for item in fields(settings):
         if item.name not in internal:
             key = _key(item.name)
-            rows.append((key, getattr(settings, item.name), settings.origin(key)))
+            value = getattr(settings, item.name)
+            rows.append((key, dict(value) if key == "per-file-ignores" else value, settings.origin(key)))
     return rows

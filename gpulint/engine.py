@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulint.config import Settings
+from gpulint.discover import PROJECT_MARKS, discover, project_root
 from gpulint.finding import Checked, FileResult, Finding, ParseFailed, RuleCrashed
 from gpulint.fix import MAX_ROUNDS, apply_fixes
 from gpulint.rule import Rule, matches, select
@@ -51,51 +53,48 @@ class Project:
 
 def check(project: Project, settings_for: SettingsFor, *, fix: bool = False, unsafe: bool = False) -> Outcome:
     """Lint one project; with ``fix``, mend what can be mended in memory, round after round."""
-    outcome = Outcome()
-    asked = {source.path: source for source in project.asked}
-    outcome.originals = dict(asked)
-    for _ in range(MAX_ROUNDS):
-        outcome.results = _round(project.root, asked, project.context, settings_for, outcome)
-        if not fix:
+    outcome = Outcome(sources={source.path: source for source in project.asked})
+    originals = dict(outcome.sources)
+    _lint(project, settings_for, outcome)
+    for _ in range(MAX_ROUNDS if fix else 0):
+        if not _mend(outcome, unsafe):
             break
-        changed = False
-        for result in outcome.results:
-            if isinstance(result, ParseFailed):
-                continue
-            source = asked[result.path]
-            text, mended = apply_fixes(source, result.findings, unsafe)
-            if text != source.text:
-                asked[result.path] = replaced(source, text)
-                outcome.fixed.extend(mended)
-                changed = True
-        if not changed:
-            break
-    outcome.sources = asked
-    outcome.originals = {p: s for p, s in outcome.originals.items() if asked[p].text != s.text}
+        _lint(project, settings_for, outcome)
+    outcome.originals = {
+        path: source for path, source in originals.items() if outcome.sources[path].text != source.text
+    }
     return outcome
 
 
-def _round(
-    root: Path,
-    asked: dict[Path, Source],
-    context: Sequence[Source],
-    settings_for: SettingsFor,
-    outcome: Outcome,
-) -> list[FileResult]:
+def _mend(outcome: Outcome, unsafe: bool) -> bool:
+    """One round of fixes in all files; whether there was anything to mend."""
+    changed = False
+    for result in outcome.results:
+        if not isinstance(result, ParseFailed):
+            source = outcome.sources[result.path]
+            text, mended = apply_fixes(source, result.findings, unsafe)
+            if text != source.text:
+                outcome.sources[result.path] = replaced(source, text)
+                outcome.fixed.extend(mended)
+                changed = True
+    return changed
+
+
+def _lint(project: Project, settings_for: SettingsFor, outcome: Outcome) -> None:
+    """Analyse the files together and run the rules on each; the outcome's results are replaced."""
     from gpulint.model import analyse
 
+    asked = outcome.sources.values()
     started = time.perf_counter()
-    analysis = analyse([*asked.values(), *context], settings_for(root), root)
+    analysis = analyse([*asked, *project.context], settings_for(project.root), project.root)
     analysed = time.perf_counter()
-    results = [_file(analysis, source, settings_for(source.path)) for source in asked.values()]
-    _add(outcome.seconds, "analysis", analysed - started)
-    _add(outcome.seconds, "rules", time.perf_counter() - analysed)
-    outcome.statistics.update(analysis.statistics)
-    return results
-
-
-def _add(seconds: dict[str, float], phase: str, spent: float) -> None:
-    seconds[phase] = seconds.get(phase, 0.0) + spent
+    outcome.results = [_file(analysis, source, settings_for(source.path)) for source in asked]
+    outcome.seconds["analysis"] = outcome.seconds.get("analysis", 0.0) + analysed - started
+    outcome.seconds["rules"] = outcome.seconds.get("rules", 0.0) + time.perf_counter() - analysed
+    outcome.statistics = Counter(analysis.statistics)
+    outcome.statistics["files"] = len(asked)
+    outcome.statistics["lines"] = sum(source.line_count for source in asked)
+    outcome.statistics.update(f"findings: {finding.code}" for finding in outcome.findings)
 
 
 def _file(analysis: Analysis, source: Source, settings: Settings) -> FileResult:
@@ -103,34 +102,30 @@ def _file(analysis: Analysis, source: Source, settings: Settings) -> FileResult:
     if failure is not None:
         return failure
     rules = rules_for(settings, source.path)
-    findings, crash = _run_rules(analysis.models[source.path], rules, settings, source.path)
-    ran = {rule.code: rule for rule in rules}
-    shown = filtered(source, findings, ran, report_unused=_reports_unused(settings, source.path))
+    findings, crashes = _run_rules(analysis.models[source.path], rules)
+    crash = next(iter(crashes.values()), None) or analysis.crashes.get(source.path)
+    ran = [rule for rule in rules if rule.code not in crashes]
+    unused = _reports_unused(settings, source.path) and source.path not in analysis.crashes
+    # Comments first: one is in use also when what it silences would not be shown.
+    shown = [f for f in filtered(source, findings, ran, unused) if f.confidence >= settings.min_confidence]
     shown.sort(key=lambda f: (f.span.start, f.code, f.span.end))
-    crash = crash or analysis.crashes.get(source.path)
     if crash is not None:
         return RuleCrashed(source.path, crash[0], crash[1], crash[2], tuple(shown))
     return Checked(source.path, tuple(shown))
 
 
-def _run_rules(
-    model: Model, rules: Iterable[Rule], settings: Settings, path: Path
-) -> tuple[list[Finding], tuple[str, str, str] | None]:
+def _run_rules(model: Model, rules: Iterable[Rule]) -> tuple[list[Finding], dict[str, tuple[str, str, str]]]:
     """All rules on a file; one that raises does not hide what the others found."""
-    from dataclasses import replace
-
     findings: list[Finding] = []
-    crash: tuple[str, str, str] | None = None
+    crashes: dict[str, tuple[str, str, str]] = {}
     for rule in rules:
         try:
-            findings.extend(
-                replace(finding, code=rule.code, path=path)
-                for finding in rule.check(model)
-                if finding.confidence >= settings.min_confidence
-            )
+            for finding in rule.check(model):
+                findings.append(replace(finding, code=rule.code, path=model.path))  # noqa: PERF401
         except Exception as error:
-            crash = (rule.code, f"{type(error).__name__}: {error}", traceback.format_exc())
-    return findings, crash
+            message = f"{type(error).__name__}: {error}".partition("\n")[0]
+            crashes[rule.code] = (rule.code, message, traceback.format_exc())
+    return findings, crashes
 
 
 def rules_for(settings: Settings, path: Path) -> tuple[Rule, ...]:
@@ -153,9 +148,7 @@ def projects(
     files: Iterable[Path], settings_for: SettingsFor, given: Sequence[Path] = ()
 ) -> tuple[list[Project], list[ParseFailed]]:
     """Group files by project, read them, and read what else of the project they need to be understood."""
-    from gpulint.discover import project_root
-
-    folders = [path for path in given if path.is_dir()]
+    folders = {path: Path(os.path.abspath(path)) for path in given if path.is_dir()}
     failures: list[ParseFailed] = []
     groups: dict[Path, list[Source]] = {}
     for file in files:
@@ -166,23 +159,30 @@ def projects(
             continue
         owner = next((folder for folder in folders if file.is_relative_to(folder)), None)
         groups.setdefault(project_root(file, owner), []).append(source)
-    whole = {Path(folder).resolve() for folder in folders}
     return [
-        Project(root, tuple(sources), () if root.resolve() in whole else context(root, sources, settings_for))
+        Project(
+            root,
+            tuple(sources),
+            () if any(map(root.is_relative_to, folders.values())) else context(root, sources, settings_for),
+        )
         for root, sources in groups.items()
     ], failures
 
 
 def context(root: Path, asked: Sequence[Source], settings_for: SettingsFor) -> tuple[Source, ...]:
-    """The project's other files that import those asked for, or are imported by them, however far."""
-    from gpulint.discover import discover
+    """The project's other files that import those asked for, or are imported by them, however far.
+
+    Of a huge project only the files nearest to those asked for are read.
+    """
     from gpulint.model.evidence import spread
     from gpulint.model.syntax import Index
 
-    known = {source.path.resolve() for source in asked}
+    known = {os.path.realpath(source.path) for source in asked}
     others: list[Source] = []
-    for file in discover([root], settings_for).files[:CONTEXT_LIMIT]:
-        if file.resolve() not in known:
+    for file in _neighbours(root, {Path(os.path.abspath(source.path)).parent for source in asked}, settings_for):
+        if len(others) == CONTEXT_LIMIT:
+            break
+        if os.path.realpath(file) not in known:
             try:
                 others.append(read(file))
             except SourceError:
@@ -193,3 +193,16 @@ def context(root: Path, asked: Sequence[Source], settings_for: SettingsFor) -> t
     reached = spread(index, [index.modules[source.path] for source in asked])
     paths = {module.path for module in reached}
     return tuple(source for source in others if source.path in paths)
+
+
+def _neighbours(root: Path, folders: set[Path], settings_for: SettingsFor) -> list[Path]:
+    """The Python files of a project, those nearest to some folders first."""
+    if not any(os.path.lexists(root / mark) for mark in PROJECT_MARKS):
+        return sorted(root.glob("*.py"))  # just a folder, of which nobody said that it is a project
+    files = [file for file in discover([root], settings_for).files if file.suffix == ".py"]
+    return sorted(files, key=lambda file: min(_distance(file.parent, folder) for folder in folders))
+
+
+def _distance(a: Path, b: Path) -> int:
+    common = len(Path(os.path.commonpath((a, b))).parts)
+    return len(a.parts) + len(b.parts) - 2 * common

@@ -250,9 +250,7 @@ def _source_spans(document: str) -> Iterator[tuple[int, tuple[int, int]]]:
             path.pop()
             key_next = False
         if started and _is_source(path):
-            index = path[1]
-            assert isinstance(index, int)
-            yield index, (start, token.end())
+            yield int(path[1]), (start, token.end())
             started = False
 
 
@@ -265,10 +263,9 @@ def _as_json(text: str, before: str) -> str:
     ascii_only = before.isascii() and "\\u" in before
     if not before.startswith("["):
         return json.dumps(text, ensure_ascii=ascii_only)
-    opening = re.match(r"\[\s*", before)
-    closing = re.search(r"\s*\]$", before)
-    assert opening is not None
-    assert closing is not None
+    inner = before[1:-1]
+    opening = inner[: len(inner) - len(inner.lstrip())]
+    closing = inner[len(inner.rstrip()) :]
     lines = [json.dumps(line, ensure_ascii=ascii_only) for line in text.splitlines(keepends=True)]
-    between = "," + (opening[0][1:] or " ")
-    return opening[0] + between.join(lines) + closing[0]
+    between = "," + (opening or " ")
+    return f"[{opening}{between.join(lines)}{closing}]"

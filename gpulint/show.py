@@ -62,8 +62,6 @@ def _plain(value: object) -> Any:
     """A setting as JSON and TOML write it."""
     if isinstance(value, Confidence):
         return value.label
-    if isinstance(value, tuple) and any(isinstance(item, tuple) for item in value):
-        return dict(value)
     return value
 
 

@@ -1,7 +1,8 @@
 """Comments that silence findings: `# gpulint: ignore[GPU101] why`, `# noqa: GPU101`, file-level ones.
 
 A comment applies to the findings on its line, and on every line of a statement of which it ends the
-first or the last; on a line of its own it applies to the next statement. A `gpulint: ignore` that silences nothing is itself a finding, GPU001.
+first or the last; on a line of its own it applies to the next statement. A `gpulint: ignore` that
+silences nothing is itself a finding, GPU001.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from gpulint.source import Source
 
 _LAYOUT = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT)
 _OURS = re.compile(
-    r"#\s*gpulint:\s*ignore(?P<file>-file)?(?:\s*\[(?P<codes>[^\[\]#]*)\]|(?![\w-]|\s*\[))[^#]*", re.I
+    r"""\#\s*gpulint:\s*ignore(?P<file>-file)?
+        (?:\s*\[(?P<codes>[^\[\]]*)\]|(?![\w-]|\s*\[))
+        (?:(?!\#\s*(?:noqa\b|[\w-]+:)).)*  # why, up to what is meant for another tool""",
+    re.I | re.X,
 )
 _NOQA = re.compile(r"#\s*noqa\b(?:\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?", re.I)
 
@@ -111,9 +115,7 @@ def _tokens(text: str) -> tuple[list[tuple[int, int, str]], list[range]]:
     return comments, statements
 
 
-def _read(
-    source: Source, line: int, column: int, comment: str, statements: list[range]
-) -> Iterator[Suppression]:
+def _read(source: Source, line: int, column: int, comment: str, statements: list[range]) -> Iterator[Suppression]:
     start = source.offset(line, 0) + column
     for match in _OURS.finditer(comment):
         lines = None if match["file"] else _applies_to(source, line, column, statements)
@@ -131,9 +133,7 @@ def _codes(text: str) -> tuple[str, ...]:
     return tuple(code.upper() if code[:3].upper() == "GPU" else code for code in codes)
 
 
-def _applies_to(
-    source: Source, line: int, column: int, statements: list[range], below: bool = True
-) -> range:
+def _applies_to(source: Source, line: int, column: int, statements: list[range], below: bool = True) -> range:
     """The comment's own line; all lines of a statement of which it ends the first or the last line.
 
     On a line of its own: likewise for the next line of code, if it is to apply ``below``.
@@ -189,15 +189,15 @@ def _unused(source: Source, comments: list[Suppression], ran: frozenset[str]) ->
         if not any(c.codes and c.covers(UNUSED, line, line) for c in comments):
             left = [c for c in comment.codes or () if c not in unknown and c not in idle]
             fix = _removal(source, comment, left)
-            yield Finding(
-                comment.span, message, Confidence.CERTAIN, fix=fix, code=UNUSED.code, path=source.path
-            )
+            yield Finding(comment.span, message, Confidence.CERTAIN, fix=fix, code=UNUSED.code, path=source.path)
 
 
 def _idle(comment: Suppression, code: str | None, ran: frozenset[str]) -> bool:
     """Whether a code silenced nothing, and would not if all rules ran that run by default."""
-    if code in comment.used or comment.codes == ():
-        return comment.codes == ()
+    if comment.codes == ():
+        return True
+    if code in comment.used:
+        return False
     meant = {rule.code for rule in all_rules() if code is None or matches(rule, code)}
     missing = meant - ran
     off = {rule.code for rule in all_rules() if not rule.on_by_default}

@@ -131,7 +131,7 @@ def test_python_is_left_alone(text: str) -> None:
 
 @pytest.mark.parametrize("indent", [None, 1, 2])
 def test_an_edit_changes_its_cell_and_nothing_else(indent: int | None) -> None:
-    cells = ["%time slow()\nx = 'é'\nif x:\n    !ls", MARKDOWN, "y = 1\n", "", "z = slow()"]
+    cells: list[Any] = ["%time slow()\nx = 'é'\nif x:\n    !ls", MARKDOWN, "y = 1\n", "", "z = slow()"]
     source = loaded(*cells, indent=indent)
     assert encode(source, source.text) == source.raw
     text = source.text.replace("z = slow()", "z = fast()").replace("x = 'é'", "import fast\nx = 'é'")
@@ -164,9 +164,7 @@ def test_a_byte_order_mark_stays() -> None:
     assert encode(source, source.text.replace("x", "y")) == raw.replace(b"x = 1", b"y = 1")
 
 
-@pytest.mark.parametrize(
-    "old", ["# %% cell 2\n", "#time x", "z = 3\n# %% cell 2"]
-)
+@pytest.mark.parametrize("old", ["# %% cell 2\n", "#time x", "z = 3\n# %% cell 2"])
 def test_an_edit_that_has_no_place_in_the_notebook_is_refused(old: str) -> None:
     source = loaded("%time x\nz = 3", "y = 2")
     with pytest.raises(SourceError, match="cannot be written"):

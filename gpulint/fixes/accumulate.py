@@ -34,9 +34,7 @@ def accumulate(model: Model, site: Site, step: Step, read: Read) -> Fix | None:
     return Fix(TITLE, Applicability.UNSAFE, (kept_on_device(model, read, suffix=suffix), *edits))
 
 
-def accumulator(
-    model: Model, site: Site, loop: Loop, name: str, statement: ast.stmt, convert: str
-) -> Edits | None:
+def accumulator(model: Model, site: Site, loop: Loop, name: str, statement: ast.stmt, convert: str) -> Edits | None:
     """The conversions of a number that a statement adds to, if it can be a tensor within the loop."""
     if set_before(model, loop, name, number) is None or interrupted(model, statement, loop, name):
         return None
@@ -90,9 +88,7 @@ def elementwise(model: Model, part: ast.expr, whole: ast.expr) -> bool:
     return True
 
 
-def conversion(
-    model: Model, site: Site, read: Read, loop: Loop, name: str, *, direct: bool
-) -> str | None:
+def conversion(model: Model, site: Site, read: Read, loop: Loop, name: str, *, direct: bool) -> str | None:
     """The line that makes the accumulated tensor the number that it would have been."""
     first = set_before(model, loop, name, number)
     if first is None:

@@ -11,7 +11,7 @@ total = float(total)                <- after the loop, where it is used later
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gpulint.edits import Edits, insert_after, insert_before
@@ -100,9 +100,13 @@ def conversions(model: Model, site: Site, loop: Loop, name: str, own: Sequence[a
             continue
         if statement is None or number(statement, name) is None or guard_point(model, site, store, loop) is None:
             return None
+    return _written(model, loop, points.values(), outside, convert)
+
+
+def _written(model: Model, loop: Loop, points: Iterable[ast.stmt], outside: bool, convert: str) -> Edits | None:
     edits: list[Edits | None] = [
         insert_before(model.source.text, model.span(statement), [convert])
-        for statement in points.values()
+        for statement in points
         if not _is(model, statement, convert)
     ]
     if outside:

@@ -50,7 +50,7 @@ def _argument(model: Model, call: ast.AST) -> tuple[ast.AST | None, Value | None
 
 def _value_of(model: Model, call: ast.AST, argument: ast.AST) -> Value | None:
     if isinstance(call, ast.Call) and argument in call.args:
-        position = call.args.index(argument)  # type: ignore[arg-type]
+        position = call.args.index(argument)
         for site in model.call(call):
             if position < len(site.args):
                 return site.args[position]
@@ -60,7 +60,9 @@ def _value_of(model: Model, call: ast.AST, argument: ast.AST) -> Value | None:
 def _edits(model: Model, node: ast.expr, value: Value | None) -> Iterator[Edit | None]:
     if isinstance(node, ast.Dict | ast.List | ast.Tuple):
         members = node.values if isinstance(node, ast.Dict) else node.elts
-        known = value.items if value is not None and value.items is not None and len(value.items) == len(members) else None
+        known = value.items if value is not None else None
+        if known is not None and len(known) != len(members):
+            known = None
         if known is None and value is not None and len(members) == 1 and not isinstance(node, ast.Dict):
             known = (value.element or value,)
         if known is None or any(isinstance(m, ast.Starred) for m in members):

@@ -201,5 +201,6 @@ def empty_list(statement: ast.stmt, name: str) -> ast.expr | None:
         return None
     if isinstance(value, ast.List) and not value.elts:
         return value
-    is_call = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "list"
-    return value if is_call and not (value.args or value.keywords) else None
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "list":
+        return value if not (value.args or value.keywords) else None
+    return None

@@ -15,10 +15,12 @@ from gpulint.fixes.text import merged
 from gpulint.model import Model, Site, Step
 
 TITLE = "Read the value where it is used, under the guard"
-_PURE = frozenset(
-    "item cpu numpy detach float long int double mean sum max min abs argmax eq ne gt lt ge le norm sqrt exp log view "
-    "squeeze flatten std var size".split()
-)
+# fmt: off
+_PURE = frozenset((
+    "item", "cpu", "numpy", "detach", "float", "long", "int", "double", "mean", "sum", "max", "min", "abs", "argmax",
+    "eq", "ne", "gt", "lt", "ge", "le", "norm", "sqrt", "exp", "log", "view", "squeeze", "flatten", "std", "var", "size",
+))
+# fmt: on
 
 
 def postpone(model: Model, site: Site, step: Step, read: Read) -> Fix | None:

@@ -53,7 +53,8 @@ def _log_tensor(model: Model, site: Site, step: Step, read: Read) -> Fix | None:
     lightning = any(name.endswith("LightningModule") for name in info.cls.all_outside)
     if not lightning or info.cls.method("log") is not None or not read.scalar:
         return None
-    return Fix("Log the tensor: Lightning reads it when it writes", Applicability.UNSAFE, (kept_on_device(model, read),))
+    title = "Log the tensor: Lightning reads it when it writes"
+    return Fix(title, Applicability.UNSAFE, (kept_on_device(model, read),))
 
 
 def _in_words(model: Model, site: Site) -> Fix:

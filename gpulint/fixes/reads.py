@@ -36,14 +36,13 @@ def read_of(model: Model, site: Site) -> Read | None:
     """The chain of host reads around a finding's call, without what would compute with the number."""
     if not isinstance(site.node, ast.Call):
         return None
-    base, dot, detach = site.node, None, False
-    if isinstance(base.func, ast.Name):
-        inner = base.args[0] if base.func.id in ("float", "int") and len(base.args) == 1 else None
-        if inner is None or base.keywords:
-            return None
-        base, dot, detach = _strip(model, inner)
-    else:
-        base, dot, detach = _strip(model, base)
+    inner: ast.expr | None = site.node
+    if isinstance(site.node.func, ast.Name):
+        conversion = site.node.func.id in ("float", "int") and len(site.node.args) == 1 and not site.node.keywords
+        inner = site.node.args[0] if conversion else None
+    if inner is None:
+        return None
+    base, dot, detach = _strip(model, inner)
     if base is site.node:
         return None
     node: ast.expr = site.node

@@ -101,7 +101,7 @@ def _interpret(
 
 def _syntax_error(module: ModuleInfo) -> ParseFailed | None:
     try:
-        module.tree
+        _ = module.tree
     except SyntaxError as error:
         line = error.lineno or 1
         return ParseFailed(module.path, line, error.offset or 1, f"cannot parse: {error.msg}")

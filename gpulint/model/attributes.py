@@ -35,6 +35,7 @@ _METADATA = re.compile(
     r"(^|_)(sizes?|shapes?|len|lengths?|num|n|name|names|ids?|paths?|width|height|info|meta|metadata|config|type|keys?|"
     r"batch_size|filename|epoch|step|iteration)(_|$)"
 )
+PLACED = ("parameter", "buffer")  # tensors that move with their module
 DTYPE = Value(Kind.NAMESPACE, const="torch.dtype")
 
 
@@ -108,6 +109,8 @@ def _of_instance(frame: Frame, node: ast.Attribute, owner: Value, name: str, pat
         found = instance.get(name)
         if found is not None:
             found = frame.interpreter.force(found)
+            if found.const in PLACED and owner.where is not Device.UNKNOWN:
+                return found._replace(device=owner.where, const=None)
             return frame.interpreter.refine(frame, found, path or name) if found.kind is Kind.UNKNOWN else found
         if instance.cls is not None:
             method = instance.cls.method(name)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 def container_method(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments, env: Env) -> Value:
-    assert isinstance(node.func, ast.Attribute)
+    if not isinstance(node.func, ast.Attribute):
+        return UNKNOWN
     target = node.func.value
     if name in ("append", "appendleft", "add", "insert") and args.positional:
         grow(frame, node, target, receiver, args.positional[-1], env)

@@ -144,6 +144,8 @@ def subscript(frame: Frame, node: ast.Subscript, env: Env) -> Value:
         if index.is_tensor:
             return arithmetic(frame, [owner])._replace(loop=owner.loop or index.loop)
         return owner._replace(kind=Kind.TENSOR, scalar=False, loop=_indexed_loop(owner, index))
+    if owner.kind is Kind.NUMBER:  # `x.shape[0]`
+        return Value(Kind.NUMBER, loop=owner.loop)
     if owner.kind in (Kind.MODULE, Kind.LOADER, Kind.ARRAY, Kind.TEXT):
         return element_of(owner) if owner.kind is not Kind.LOADER else UNKNOWN
     if owner.kind is Kind.INSTANCE:

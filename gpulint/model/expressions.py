@@ -117,6 +117,8 @@ def _unary(frame: Frame, node: ast.UnaryOp, env: Env) -> Value:
         value = truth(frame, node.operand, env)
         return Value(Kind.NUMBER, const=not value.const if isinstance(value.const, bool) else None)
     value = evaluate(frame, node.operand, env)
+    if isinstance(node.op, ast.USub) and isinstance(value.const, int | float):
+        return value._replace(const=-value.const)
     return arithmetic(frame, [value], detached=isinstance(node.op, ast.Invert))
 
 

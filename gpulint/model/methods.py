@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 def call_method(
     frame: Frame, node: ast.Call, site: Site, receiver: Value, name: str, args: Arguments, env: Env
 ) -> Value:
-    assert isinstance(node.func, ast.Attribute)
+    if not isinstance(node.func, ast.Attribute):
+        return UNKNOWN
     target = node.func.value
     path = dotted(target)
     if name == "backward":
@@ -133,7 +134,8 @@ def _object(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Argu
 
 
 def _unknown(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments, env: Env) -> Value:
-    assert isinstance(node.func, ast.Attribute)
+    if not isinstance(node.func, ast.Attribute):
+        return UNKNOWN
     table = api()
     path = dotted(node.func.value)
     if name == "cuda" or name == "to":

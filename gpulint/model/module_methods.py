@@ -25,98 +25,100 @@ if TYPE_CHECKING:
     from gpulint.model.calls import Arguments
 
 
+_RETURN_SELF = frozenset(
+    ["eval", "train", "requires_grad_", "half", "float", "double", "bfloat16", "cpu", "apply", "share_memory", "zero_grad", "compile"]
+)
+_REGISTER = frozenset(
+    ["log", "log_dict", "save_hyperparameters", "register_buffer", "register_parameter", "add_module", "load_state_dict", "print"]
+)
+_LIST = frozenset(["items", "values", "keys", "append", "extend", "insert", "get", "pop"])
+_STATE = frozenset(["init_hidden", "init_state", "get_initial_state", "initialize_hidden"])
+_NOT_FORWARD = ("load", "save", "get_input", "register", "set_")
+
+
 def module_method(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments, env: Env) -> Value:
-    instance = receiver.ref
+    """What a method of a module that its class does not define returns, and does to the module."""
     if name in ("to", "cuda", "to_empty"):
-        where = (Device.GPU, True) if name == "cuda" else destination(frame, node, args)
-        if where is not None and isinstance(instance, Instance):
-            if where[0] is Device.GPU:
-                instance.move(Device.GPU, where[1])
-            elif where[0] is Device.UNKNOWN and instance.device is Device.HOST:
-                instance.move(Device.UNKNOWN, False)
-        elif where is not None and where[0] is Device.GPU:
-            return receiver._replace(device=Device.GPU, sure=where[1])
+        return _move(frame, node, receiver, name, args)
+    if name in _RETURN_SELF:
+        _switch(frame, node, receiver, name, args)
         return receiver
-    if name in (
-        "eval",
-        "train",
-        "requires_grad_",
-        "half",
-        "float",
-        "double",
-        "bfloat16",
-        "cpu",
-        "apply",
-        "share_memory",
-        "zero_grad",
-        "requires_grad",
-        "compile",
-        "register_forward_hook",
-    ):
-        if name in ("eval", "train"):
-            frame.variant.modes.add(
-                (
-                    node.lineno,
-                    "eval" if name == "eval" or (args.positional and args.positional[0].const is False) else "train",
-                )
-            )
-        if name == "eval" or (name == "train" and args.positional and args.positional[0].const is False):
-            frame.variant.eval_mode = True
-        if (
-            name == "requires_grad_"
-            and args.positional
-            and args.positional[0].const is False
-            and isinstance(instance, Instance)
-        ):
-            instance.frozen = True
-        return receiver
-    if name in ("parameters", "buffers"):
-        return container(Value(Kind.TENSOR, receiver.where, Graph.ATTACHED, sure=receiver.sure))
-    if name in ("named_parameters", "named_buffers"):
-        return container(sequence((TEXT, Value(Kind.TENSOR, receiver.where, Graph.ATTACHED, sure=receiver.sure))))
-    if name in ("modules", "children"):
-        return container(Value(Kind.MODULE, receiver.device, sure=False))
-    if name in ("named_modules", "named_children"):
-        return container(sequence((TEXT, Value(Kind.MODULE, receiver.device, sure=False))))
-    if name in ("state_dict",):
-        return container(Value(Kind.TENSOR, receiver.where, Graph.DETACHED, sure=receiver.sure))
-    if name in ("items", "values", "keys", "append", "extend", "insert", "get", "pop"):
+    if name in _LIST:
         return _module_list(frame, receiver, name, args)
-    if name in ("step",):  # deepspeed engines step themselves
+    if name in _REGISTER:
+        return _registered(frame, receiver, name, args)
+    members = _members(receiver, name)
+    if members is not None:
+        return members
+    if name == "step":  # deepspeed engines step themselves
         frame.interpreter.event(frame, node, "step")
         return NONE
-    if name in (
-        "log",
-        "log_dict",
-        "save_hyperparameters",
-        "register_buffer",
-        "register_parameter",
-        "add_module",
-        "load_state_dict",
-        "print",
-        "toggle_optimizer",
-        "untoggle_optimizer",
-    ):
-        return _registered(frame, receiver, name, args)
     if name == "manual_backward":
         frame.interpreter.backward(frame, node, args.positional[0] if args.positional else UNKNOWN, name)
         return NONE
-    if name in ("init_hidden", "init_state", "get_initial_state", "initialize_hidden"):
+    if name in _STATE:
         return Value(Kind.TENSOR, receiver.where, Graph.DETACHED, sure=False, opaque=True)
     if name == "optimizers":
         return Value(Kind.OPTIMIZER)
-    moved = frame.interpreter.moved_by_name(frame, name, args)
-    if moved is not None:
-        return moved
-    inputs = [v for value in args.all for v in frame.interpreter.flatten(value) if v.is_tensor]
-    if inputs and not name.startswith(("load", "save", "get_input", "register", "set_")):
-        from gpulint.model.calls import call_module
+    return frame.interpreter.moved_by_name(frame, name, args) or _like_forward(frame, node, receiver, name, args)
 
-        if isinstance(instance, Instance) and instance.cls is not None:
-            return Value(loop=inputs[0].loop, marks=frozenset().union(*(v.marks for v in inputs)))
-        result = call_module(frame, node, receiver, args)
-        return result._replace(opaque=True, sure=result.sure and "loss" not in name)
-    return UNKNOWN
+
+def _move(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:
+    """``model.to(device)`` moves the module in place."""
+    where = (Device.GPU, True) if name == "cuda" else destination(frame, node, args)
+    instance = receiver.ref
+    if where is None:
+        return receiver
+    device, sure = where
+    if not isinstance(instance, Instance):
+        return receiver._replace(device=Device.GPU, sure=sure) if device is Device.GPU else receiver
+    if device is Device.GPU:
+        instance.move(Device.GPU, sure)
+    elif device is Device.UNKNOWN and instance.device is Device.HOST:
+        instance.move(Device.UNKNOWN, False)
+    return receiver
+
+
+def _switch(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> None:
+    """``eval()``, ``train(False)``, ``requires_grad_(False)``: remembered for what runs later."""
+    off = bool(args.positional) and args.positional[0].const is False
+    if name in ("eval", "train"):
+        evaluates = name == "eval" or off
+        frame.variant.modes.add((node.lineno, "eval" if evaluates else "train"))
+        frame.variant.eval_mode |= evaluates
+    if name == "requires_grad_" and off and isinstance(receiver.ref, Instance):
+        receiver.ref.frozen = True
+
+
+def _members(receiver: Value, name: str) -> Value | None:
+    """Parameters, buffers and submodules."""
+    parameter = Value(Kind.TENSOR, receiver.where, Graph.ATTACHED, sure=receiver.sure)
+    module = Value(Kind.MODULE, receiver.device, sure=False)
+    inner = {
+        "parameters": parameter,
+        "buffers": parameter,
+        "named_parameters": sequence((TEXT, parameter)),
+        "named_buffers": sequence((TEXT, parameter)),
+        "modules": module,
+        "children": module,
+        "named_modules": sequence((TEXT, module)),
+        "named_children": sequence((TEXT, module)),
+        "state_dict": parameter._replace(graph=Graph.DETACHED),
+    }.get(name)
+    return container(inner) if inner is not None else None
+
+
+def _like_forward(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:
+    """`model.generate(x)`, `vae.encode(x)`: a method that is given tensors computes with the module."""
+    inputs = [v for value in args.all for v in frame.interpreter.flatten(value) if v.is_tensor]
+    if not inputs or name.startswith(_NOT_FORWARD):
+        return UNKNOWN
+    if isinstance(receiver.ref, Instance) and receiver.ref.cls is not None:
+        return Value(loop=inputs[0].loop, marks=frozenset().union(*(v.marks for v in inputs)))
+    from gpulint.model.calls import call_module
+
+    result = call_module(frame, node, receiver, args)
+    return result._replace(opaque=True, sure=result.sure and "loss" not in name)
 
 
 def _module_list(frame: Frame, receiver: Value, name: str, args: Arguments) -> Value:
@@ -135,7 +137,8 @@ def _registered(frame: Frame, receiver: Value, name: str, args: Arguments) -> Va
     if name in ("register_buffer", "register_parameter", "add_module") and len(args.positional) > 1:
         label, value = args.positional[0].const, args.positional[1]
         if isinstance(label, str) and isinstance(receiver.ref, Instance) and value.kind is not Kind.NONE:
-            receiver.ref.set(label, value._replace(device=receiver.where, loop=None) if value.is_tensor else value)
+            placed = value._replace(device=receiver.where, loop=None, const="buffer", marks=frozenset())
+            receiver.ref.set(label, placed if value.is_tensor else value)
     return UNKNOWN
 
 

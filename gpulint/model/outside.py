@@ -130,7 +130,8 @@ def _construct(frame: Frame, node: ast.Call, name: str, args: Arguments, first: 
             return first if args.positional else UNKNOWN
         return frame.interpreter.wrap(frame, node, name, first)
     if table.has("classes.parameter", name):
-        return first._replace(kind=Kind.TENSOR, graph=Graph.ATTACHED, loop=None) if first.is_tensor else UNKNOWN
+        made = first if first.is_tensor else Value(Kind.TENSOR, Device.HOST)
+        return made._replace(graph=Graph.ATTACHED, loop=None, const="parameter", marks=frozenset())
     if table.has("classes.loss", name):
         return Value(Kind.LOSS, ref=frame.interpreter.outside_module(frame, node))
     if table.is_module_class(name):

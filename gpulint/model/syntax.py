@@ -43,9 +43,7 @@ def walk(node: ast.AST, *, into_scopes: bool = True) -> Iterator[ast.AST]:
         yield node
         for value in node.__dict__.values():
             if isinstance(value, list):
-                for child in value:
-                    if isinstance(child, ast.AST) and (into_scopes or not isinstance(child, _SCOPES)):
-                        stack.append(child)
+                stack += [c for c in value if isinstance(c, ast.AST) and (into_scopes or not isinstance(c, _SCOPES))]
             elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
                 if into_scopes or not isinstance(value, _SCOPES):
                     stack.append(value)
@@ -172,7 +170,9 @@ class ModuleInfo:
 
     def may_bind(self, name: str) -> bool:
         """Whether the text defines, assigns or imports the name at all."""
-        pattern = rf"^(?:async def|def|class)\s+{name}\b|^{name}\s*[:=]|^(?:from|import)\b.*\b{name}\b|^\s+{name},?\s*$|import \*"
+        defined = rf"^(?:async def|def|class)\s+{name}\b|^{name}\s*[:=]"
+        imported = rf"^(?:from|import)\b.*\b{name}\b|^\s+{name},?\s*$|import \*"
+        pattern = f"{defined}|{imported}"
         return re.search(pattern, self.source.text, re.M) is not None
 
     def segment(self, node: ast.AST) -> str:

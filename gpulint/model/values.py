@@ -166,7 +166,7 @@ def join(a: Value, b: Value) -> Value:
         if b.kind is Kind.NONE or (b.kind is Kind.NUMBER and a.kind in _PROMOTED):
             return a._replace(marks=marks)
         known, other = (a, b) if b.kind is Kind.UNKNOWN else (b, a)
-        if other.kind is Kind.UNKNOWN and not other.on_gpu and known.kind in _ROLES:
+        if other.kind is Kind.UNKNOWN and other.sure and not other.on_gpu and known.kind in _ROLES:
             return known._replace(marks=marks, sure=False)  # `model = torch.load(path)` on the other path
         return Value(loop=a.loop or b.loop, marks=marks, sure=False)
     return Value(

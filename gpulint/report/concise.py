@@ -1,15 +1,18 @@
-"""One line per finding, for editors and grep: ``path:line:column: CODE message``."""
+"""One line per finding, for editors and for grep."""
 
 from __future__ import annotations
 
 from gpulint.report import Report, Style
+from gpulint.report.display import clean
 
 
-def render(report: Report, style: Style) -> str:
+def render(report: Report, style: Style) -> str:  # noqa: ARG001 - as every format
     lines = []
     for finding in report.findings:
-        line, column = report.start(finding)
-        lines.append(f"{report.shown(finding.path)}:{line}:{column}: {finding.code} {finding.message}\n")
+        place = report.place(finding)
+        where = f"{report.shown(finding.path)}:{place.line}:{place.column}"
+        lines.append(f"{where}: {finding.code} {finding.message}")
     for problem in report.problems:
-        lines.append(f"{report.shown(problem.path)}:{problem.line}:{problem.column}: error: {problem.message}\n")
-    return "".join(lines)
+        where = f"{report.shown(problem.path)}:{problem.line}:{problem.column}"
+        lines.append(f"{where}: error: {problem.message}")
+    return "".join(f"{clean(' '.join(line.split()))}\n" for line in lines)

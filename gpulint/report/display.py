@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
 
 TAB = 4
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
@@ -118,9 +117,17 @@ def _words(text: str, width: int) -> list[str]:
     words: list[str] = []
     for match in _WORD.finditer(text):
         word = clean(match.group())
-        parts = [word] if measure(word) <= width else word.split()
-        for part in parts:
-            row = cells(part)[0]
-            cuts = list(range(0, len(row), width)) if measure(part) > width else [0]
-            words += ["".join(row[a:b]) for a, b in pairwise([*cuts, len(row)])]
+        for part in [word] if measure(word) <= width else word.split():
+            words += pieces(cells(part)[0], width)
     return words
+
+
+def pieces(row: Sequence[str], width: int) -> list[str]:
+    """The cells in parts of at most ``width``; at least one, which may be empty."""
+    width = max(width, 2)  # room for one wide character
+    parts, start = [], 0
+    while len(row) - start > width:
+        end = start + width - (not row[start + width])
+        parts.append("".join(row[start:end]))
+        start = end
+    return [*parts, "".join(row[start:])]

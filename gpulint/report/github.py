@@ -1,27 +1,45 @@
-"""Workflow commands that GitHub shows as annotations on the changed lines."""
+"""Workflow commands, which GitHub Actions shows as annotations on the changed lines.
+
+GitHub shows a few annotations of each level per step only, so the worst come first.
+"""
 
 from __future__ import annotations
 
-from gpulint.finding import Confidence
-from gpulint.report import Report, Style, known_rules
+from gpulint.finding import Confidence, Finding
+from gpulint.report import Problem, Report, Style
+
+_LEVELS = {Confidence.CERTAIN: "error", Confidence.LIKELY: "warning", Confidence.POSSIBLE: "notice"}
 
 
-def render(report: Report, style: Style) -> str:
-    lines = []
-    rules = known_rules()
-    for finding in report.findings:
-        line, column = report.start(finding)
-        end_line, end_column = report.end(finding)
-        level = "error" if finding.confidence is Confidence.CERTAIN else "warning"
-        place = f"file={_property(report.shown(finding.path))},line={line},endLine={end_line},col={column}"
-        if end_line == line:
-            place += f",endColumn={end_column}"
-        title = _property(f"gpulint {finding.code} {rules[finding.code].name}")
-        lines.append(f"::{level} {place},title={title}::{_data(finding.message)}\n")
-    for problem in report.problems:
-        place = f"file={_property(report.shown(problem.path))},line={problem.line},col={problem.column}"
-        lines.append(f"::error {place},title=gpulint error::{_data(problem.message)}\n")
-    return "".join(lines)
+def render(report: Report, style: Style) -> str:  # noqa: ARG001 - as every format
+    findings = [_finding(report, finding) for finding in report.findings]
+    problems = [_problem(report, problem) for problem in report.problems]
+    return "".join(f"{line}\n" for line in [*findings, *problems])
+
+
+def _finding(report: Report, finding: Finding) -> str:
+    place = report.place(finding)
+    properties: dict[str, object] = {
+        "file": report.portable(finding.path),
+        "line": place.line,
+        "col": place.column,
+        "endLine": place.end_line,
+    }
+    if place.line == place.end_line:  # GitHub takes an end column in the same line only
+        properties["endColumn"] = place.end_column
+    properties["title"] = f"{finding.code} {report.name(finding.code)}".rstrip()
+    message = finding.message if finding.fix is None else f"{finding.message}\nhelp: {finding.fix.title}"
+    return _command(_LEVELS[finding.confidence], properties, message)
+
+
+def _problem(report: Report, problem: Problem) -> str:
+    place = {"file": report.portable(problem.path), "line": problem.line, "col": problem.column}
+    return _command("error", {**place, "title": "gpulint"}, problem.message)
+
+
+def _command(level: str, properties: dict[str, object], message: str) -> str:
+    said = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+    return f"::{level} {said}::{_data(message)}"
 
 
 def _data(text: str) -> str:

@@ -1,206 +1,199 @@
-"""For people: the line with a caret, what is wasted, the fix as a diff, and with `--explain` why."""
+"""For people: the line, what is wrong with it, why, and the fix as a diff; made for 80 columns."""
 
 from __future__ import annotations
 
-import textwrap
-import unicodedata
-from collections import Counter
+from collections.abc import Iterator, Sequence
 
-from gpulint.finding import Applicability, Confidence, Finding
-from gpulint.fix import apply_edits
-from gpulint.report import Report, Style, known_rules
+from gpulint.finding import Applicability, Confidence, Evidence, Finding, Severity
+from gpulint.report import Problem, Report, Style
+from gpulint.report.diff import Row, rows
+from gpulint.report.display import Paint, cells, clean, clip, measure, pieces, shift_for, wrap
+from gpulint.report.snippet import last_line, snippet
+from gpulint.report.summary import Summary, sentences, summarise
 
-_COLORS = {
-    "bold": "1",
-    "red": "1;31",
-    "yellow": "1;33",
-    "blue": "34",
-    "cyan": "36",
-    "green": "32",
-    "minus": "31",
-    "dim": "2",
+MIN_WIDTH = 40
+MAX_DIFF = 40  # rows of a fix; `--diff` shows the rest
+_HUES = {Severity.WRONG: "red", Severity.MEMORY: "magenta", Severity.SLOW: "yellow"}
+_KINDS = {
+    Applicability.SAFE: "safe fix",
+    Applicability.UNSAFE: "unsafe fix",
+    Applicability.MANUAL: "by hand",
 }
-CONTEXT = 1  # unchanged lines around a change
 
 
 def render(report: Report, style: Style) -> str:
-    parts = [_finding(report, finding, style) for finding in report.findings]
+    page = _Page(report, style)
+    lines: list[str] = []
+    for finding in report.findings:
+        lines += [*page.finding(finding), ""]
     for problem in report.problems:
-        where = f"{report.shown(problem.path)}:{problem.line}:{problem.column}"
-        parts.append(f"{_paint(where, 'bold', style)}: {_paint('error', 'red', style)}: {problem.message}\n")
-        if style.verbose and problem.traceback:
-            parts.append(textwrap.indent(problem.traceback, "    "))
-    if not style.quiet:
-        parts.append(_summary(report, style))
+        lines += page.problem(problem)
+    if report.problems and not style.quiet:
+        lines.append("")
+    summary = summarise(report)
     if style.statistics:
-        parts.append(_statistics(report))
-    return "\n".join(part for part in parts if part)
+        lines += page.statistics(summary)
+    if not style.quiet:
+        lines += page.summary(summary)
+    while lines and not lines[-1]:
+        lines.pop()
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _paint(text: str, color: str, style: Style) -> str:
-    return f"\x1b[{_COLORS[color]}m{text}\x1b[0m" if style.color and text else text
+class _Page:
+    """The report and the style in hand, so that the parts below need not pass them on."""
+
+    def __init__(self, report: Report, style: Style) -> None:
+        self.report, self.style = report, style
+        self.paint = Paint(style.color)
+        self.width = max(style.width, MIN_WIDTH)
+
+    # ---- a finding ----------------------------------------------------------------------------------
+
+    def finding(self, finding: Finding) -> Iterator[str]:
+        source = self.report.sources.get(finding.path)
+        hue = _HUES[self.report.severity(finding)]
+        changes = [] if source is None or finding.fix is None else rows(source, finding.fix.edits)
+        numbers = [row.number for row in changes if row.number]
+        if source is not None:
+            numbers.append(last_line(source, finding.span))
+        gutter = len(str(max(numbers, default=1)))
+        yield from self._header(finding, hue)
+        yield from self._prose(finding.message, "", "bold")
+        if source is not None:
+            yield from snippet(source, finding.span, gutter, self.width, self.paint, hue)
+        if self.style.explain:
+            yield from self._evidence(finding.evidence, gutter)
+        yield from self._fix(finding, changes, gutter)
+
+    def _header(self, finding: Finding, hue: str) -> list[str]:
+        place = self.report.place(finding)
+        where = clean(f"{self.report.shown(finding.path)}:{place.line}:{place.column}:")
+        name = self.report.name(finding.code)
+        doubt = "" if finding.confidence is Confidence.CERTAIN else f"({finding.confidence.label})"
+        what = " ".join(part for part in (finding.code, name, doubt) if part)
+        code = self.paint(finding.code, "bold", hue)
+        painted = " ".join(p for p in (code, self.paint(name, hue), self.paint(doubt, "dim")) if p)
+        if measure(where) + 1 + len(what) <= self.width:
+            return [f"{self.paint(where, 'bold')} {painted}"]
+        return [self.paint(where, "bold"), f"  {painted}"]  # the path stays whole, so that it can be clicked
+
+    def _prose(self, text: str, indent: str, *looks: str) -> list[str]:
+        lines = wrap(text, self.width, indent)
+        return [indent + self.paint(line[len(indent) :], *looks) for line in lines]
+
+    def _note(self, word: str, text: str, gutter: int) -> list[str]:
+        """``= word: text``, hanging below its first word."""
+        first = f"{'':>{gutter}} = {word}: "
+        lines = wrap(text, self.width, first, " " * len(first))
+        lead = f"{'':>{gutter}} {self.paint('=', 'cyan')} {self.paint(f'{word}:', 'bold', 'cyan')} "
+        return [lead + lines[0][len(first) :], *lines[1:]]
+
+    def _evidence(self, chain: Sequence[Evidence], gutter: int) -> Iterator[str]:
+        """The facts in order, beside the places where they can be checked."""
+        places = [clean(f"{self.report.shown(link.path)}:{link.line}") for link in chain]
+        lead = " " * (gutter + 3)
+        indent = len(lead) + len("because  ")
+        column = max((measure(place) for place in places), default=0)
+        beside = indent + column + 2 <= self.width // 2
+        for number, (place, link) in enumerate(zip(places, chain, strict=True)):
+            word = "because" if number == 0 else "and"
+            start = f"{lead}{word:<7}  "
+            painted = f"{lead}{self.paint(f'{word:<7}', 'bold', 'cyan')}  {self.paint(place, 'dim')}"
+            if beside:
+                hang = " " * (indent + column + 2)
+                lines = wrap(link.message, self.width, hang)
+                gap = " " * (column + 2 - measure(place))
+                yield f"{painted}{gap}{lines[0][len(hang) :]}"
+                yield from lines[1:]
+            else:
+                yield painted if measure(start + place) <= self.width else f"{lead}{place}"
+                yield from wrap(link.message, self.width, " " * indent)
+
+    # ---- a fix --------------------------------------------------------------------------------------
+
+    def _fix(self, finding: Finding, changes: Sequence[Row], gutter: int) -> Iterator[str]:
+        fix = finding.fix
+        if fix is None:
+            return
+        yield from self._note("help", f"{fix.title} ({_KINDS[fix.applicability]})", gutter)
+        if changes:
+            yield self._edge(gutter)
+            yield from self._diff(changes, gutter)
+        elif fix.sketch:
+            yield self._edge(gutter)
+            yield from self._sketch(fix.sketch, gutter)
+
+    def _edge(self, gutter: int, mark: str = "|", number: int | None = None) -> str:
+        return self.paint(f"{'' if number is None else number:>{gutter}} {mark}", "cyan")
+
+    def _diff(self, changes: Sequence[Row], gutter: int) -> Iterator[str]:
+        width = self.width - gutter - 3
+        drawn = [(row, cells(row.text)[0]) for row in changes[:MAX_DIFF]]
+        shift = _shift([(row.mark, line) for row, line in drawn], width)
+        for row, line in drawn:
+            number = "" if row.number is None else row.number
+            code = clip(line, shift, width)
+            if row.mark in "+-":
+                color = "green" if row.mark == "+" else "red"
+                yield self.paint(f"{number:>{gutter}} {row.mark} {code}".rstrip(), color)
+            else:
+                edge = self._edge(gutter, "|" if row.mark == " " else row.mark, row.number)
+                yield f"{edge} {code}" if code else edge
+        if len(changes) > MAX_DIFF:
+            more = f"{len(changes) - MAX_DIFF} more lines: see --diff"
+            yield f"{self._edge(gutter, ':')} {self.paint(more, 'dim')}"
+
+    def _sketch(self, code: str, gutter: int) -> Iterator[str]:
+        """Code to write by hand. It is shown nowhere else, so long lines are continued, not cut."""
+        for text in code.strip("\n").splitlines():
+            for number, part in enumerate(pieces(cells(text)[0], self.width - gutter - 3)):
+                edge = self._edge(gutter, "|" if number == 0 else ":")
+                yield f"{edge} {part.rstrip()}" if part.rstrip() else edge
+
+    # ---- the rest -----------------------------------------------------------------------------------
+
+    def problem(self, problem: Problem) -> Iterator[str]:
+        where = clean(f"{self.report.shown(problem.path)}:{problem.line}:{problem.column}:")
+        lead = f"{where} error: "
+        lines = wrap(problem.message, self.width, lead, "  ") if measure(lead) <= self.width // 2 else []
+        label = self.paint("error:", "bold", "red")
+        if lines:
+            yield f"{self.paint(where, 'bold')} {label} {lines[0][len(lead) :]}"
+            yield from lines[1:]
+        else:
+            yield f"{self.paint(where, 'bold')} {label}"
+            yield from wrap(problem.message, self.width, "  ")
+        if problem.traceback and self.style.verbose:
+            for line in problem.traceback.rstrip().splitlines():
+                yield from (f"  {part}".rstrip() for part in pieces(cells(line)[0], self.width - 2))
+        elif problem.traceback:
+            yield from wrap("this is a defect of gpulint; --verbose shows where", self.width, "  ")
+
+    def statistics(self, summary: Summary) -> list[str]:
+        counts = sorted(summary.by_rule.items(), key=lambda item: (-item[1], item[0]))
+        facts = [(f"{value:g}", name) for name, value in sorted(self.report.statistics.items())]
+        table = [(str(n), f"{code}  {self.report.name(code)}".rstrip()) for code, n in counts]
+        column = max((len(number) for number, _ in [*table, *facts]), default=0)
+        parts = [[f"{n:>{column}}  {name}" for n, name in part] for part in (table, facts) if part]
+        return [line for part in parts for line in [*part, ""]]
+
+    def summary(self, summary: Summary) -> list[str]:
+        lines = self._prose(sentences(summary), "", "bold")
+        if self.style.verbose:
+            plural = "" if summary.files == 1 else "s"
+            lines.append(f"Checked {summary.files} file{plural} in {self.report.elapsed:.2f} s.")
+        return lines
 
 
-def _finding(report: Report, finding: Finding, style: Style) -> str:
-    rule = known_rules()[finding.code]
-    line, column = report.start(finding)
-    place = f"{report.shown(finding.path)}:{line}:{column}"
-    color = "red" if finding.confidence is Confidence.CERTAIN else "yellow"
-    head = f"{_paint(place, 'bold', style)}: {_paint(finding.code, color, style)} {rule.name}"
-    if finding.confidence is not Confidence.CERTAIN:
-        head += f" ({finding.confidence.label})"
-    gutter = len(str(report.end(finding)[0])) + 1
-    out = [head, *_excerpt(report, finding, style, gutter)]
-    out += _prose(finding.message, "= ", gutter, style)
-    if style.explain:
-        for link in finding.evidence:
-            out += _prose(f"{report.shown(link.path)}:{link.line}: {link.message}", "because ", gutter, style)
-    out += _fix(report, finding, style, gutter)
-    return "\n".join(out) + "\n"
-
-
-def _prose(text: str, lead: str, gutter: int, style: Style) -> list[str]:
-    start = " " * gutter + " " + lead
-    wrapped = textwrap.wrap(text, style.width - len(start), break_long_words=False, break_on_hyphens=False) or [""]
-    first = " " * gutter + " " + _paint(lead.rstrip(), "blue", style) + " " + wrapped[0]
-    return [first, *(" " * len(start) + rest for rest in wrapped[1:])]
-
-
-# ---- the source line -----------------------------------------------------------------------------
-
-
-def _cells(text: str) -> int:
-    """How many columns of a terminal a text takes: wide characters two, combining ones none."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _excerpt(report: Report, finding: Finding, style: Style, gutter: int) -> list[str]:
-    source = report.sources[finding.path]
-    line, column = report.start(finding)
-    end_line, end_column = report.end(finding)
-    raw = source.line_text(line)
-    stop = end_column - 1 if end_line == line else len(raw.rstrip())
-    before, marked, after = raw[: column - 1], raw[column - 1 : stop], raw[stop:]
-    before, marked, after = (part.expandtabs(4) for part in (before, marked, after))
-    before, marked, after = _clipped(before, marked, after, style.width - gutter - 3)
-    number = _paint(f"{line:>{gutter - 1}}", "blue", style)
-    bar = _paint("|", "blue", style)
-    carets = _paint("^" * max(_cells(marked), 1), "red", style)
-    return [
-        f" {number} {bar} {before}{marked}{after}".rstrip(),
-        f" {' ' * (gutter - 1)} {bar} {' ' * _cells(before)}{carets}",
-    ]
-
-
-def _clipped(before: str, marked: str, after: str, width: int) -> tuple[str, str, str]:
-    """Cut a long line around its marked part, so that it fits."""
-    indent = len(before) - len(before.lstrip())
-    if _cells(before + marked + after) > width and indent > 8:
-        before = before[indent - 4 :]
-    if _cells(marked) > width - 12:
-        marked = marked[: width - 12] + "…"
-        after = ""
-    room = width - _cells(marked)
-    if _cells(before) > room - 6:
-        keep = max(room - 8, 4)
-        before = "…" + before[-keep:]
-    room -= _cells(before)
-    if _cells(after) > room:
-        after = after[: max(room - 1, 0)] + "…"
-    return before, marked, after
-
-
-# ---- the fix -------------------------------------------------------------------------------------
-
-
-def _fix(report: Report, finding: Finding, style: Style, gutter: int) -> list[str]:
-    fix = finding.fix
-    if fix is None:
-        return []
-    note = {Applicability.SAFE: "fix", Applicability.UNSAFE: "unsafe fix", Applicability.MANUAL: "help"}[
-        fix.applicability
-    ]
-    out = _prose(fix.title, f"{note}: ", gutter, style)
-    if fix.edits:
-        text = report.sources[finding.path].text
-        out += _diff(text, apply_edits(text, fix.edits), style, gutter)
-    elif fix.sketch:
-        out += [_cut(" " * (gutter + 3) + line, style) for line in fix.sketch.rstrip("\n").splitlines()]
-    return out
-
-
-def _diff(before: str, after: str, style: Style, gutter: int) -> list[str]:
-    from difflib import SequenceMatcher
-
-    old, new = before.splitlines(), after.splitlines()
-    pad = " " * (gutter + 1)
-    out: list[str] = []
-    blocks = SequenceMatcher(None, old, new, autojunk=False) if len(old) < 3000 else None
-    groups = blocks.get_grouped_opcodes(CONTEXT) if blocks is not None else _changed(old, new)
-    for position, group in enumerate(groups):
-        if position:
-            out.append(pad + "…")
-        for tag, i1, i2, j1, j2 in group:
-            if tag == "equal":
-                out += [_cut(f"{pad}  {line}", style) for line in old[i1:i2]]
-                continue
-            out += [_paint(_cut(f"{pad}- {line}", style), "minus", style) for line in old[i1:i2]]
-            out += [_paint(_cut(f"{pad}+ {line}", style), "green", style) for line in new[j1:j2]]
-    return out
-
-
-def _changed(old: list[str], new: list[str]) -> list[list[tuple[str, int, int, int, int]]]:
-    """One block from the first to the last changed line: enough for a file too long to compare."""
-    start = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
-    tail = next((i for i, (a, b) in enumerate(zip(reversed(old), reversed(new))) if a != b), 0)
-    return [[("replace", start, max(len(old) - tail, start), start, max(len(new) - tail, start))]]
-
-
-def _cut(line: str, style: Style) -> str:
-    line = line.expandtabs(4)
-    return line if _cells(line) <= style.width else line[: style.width - 1] + "…"
-
-
-# ---- the end -------------------------------------------------------------------------------------
-
-
-def _summary(report: Report, style: Style) -> str:
-    findings, problems = report.findings, report.problems
-    lines = []
-    if report.fixed:
-        lines.append(f"Fixed {_count(report.fixed, 'finding')}.")
-    if findings:
-        files = len({finding.path for finding in findings})
-        sure = Counter(f.confidence.label for f in findings)
-        split = ", ".join(f"{sure[c.label]} {c.label}" for c in reversed(Confidence) if sure[c.label])
-        lines.append(
-            _paint(
-                f"Found {_count(len(findings), 'finding')} in {_count(files, 'file')} ({split}).",
-                "bold",
-                style,
-            )
-        )
-        safe, unsafe = (
-            sum(f.fix is not None and bool(f.fix.edits) and f.fix.applicability is kind for f in findings)
-            for kind in (Applicability.SAFE, Applicability.UNSAFE)
-        )
-        if safe or unsafe:
-            more = f"{unsafe} {'more ' if safe else ''}with --fix --unsafe-fixes"
-            lines.append("; ".join([f"{safe} fixable with --fix"] * bool(safe) + [more] * bool(unsafe)) + ".")
-    elif not problems:
-        lines.append(_paint("No findings.", "green", style))
-    if problems:
-        lines.append(f"{_count(len(problems), 'file')} could not be linted.")
-    return "\n".join(lines) + "\n"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _statistics(report: Report) -> str:
-    rules = known_rules()
-    counts = Counter(f.code for f in report.findings)
-    lines = [f"{number:>7}  {code}  {rules[code].name}" for code, number in counts.most_common()]
-    lines += [f"{value:>7}  {key}" for key, value in sorted(report.statistics.items())]
-    return "\n".join(lines) + "\n"
+def _shift(lines: Sequence[tuple[str, Sequence[str]]], width: int) -> int:
+    """One shift for the whole diff, such that the first place where two lines differ can be seen."""
+    total = max((len(line) for _, line in lines), default=0)
+    removed = [line for mark, line in lines if mark == "-"]
+    added = [line for mark, line in lines if mark == "+"]
+    at, end = 0, 0
+    for old, new in zip(removed, added, strict=False):
+        same = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        if same > end:
+            at, end = same, same + 1
+    return shift_for(total, at, end, width)
