@@ -94,7 +94,6 @@ def _lint(project: Project, settings_for: SettingsFor, outcome: Outcome) -> None
     outcome.statistics = Counter(analysis.statistics)
     outcome.statistics["files"] = len(asked)
     outcome.statistics["lines"] = sum(source.line_count for source in asked)
-    outcome.statistics.update(f"findings: {finding.code}" for finding in outcome.findings)
 
 
 def _file(analysis: Analysis, source: Source, settings: Settings) -> FileResult:

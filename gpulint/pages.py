@@ -44,12 +44,11 @@ def table(rules: Iterable[Rule]) -> str:
     return "".join(f"{code}  {name:<{width}}  {off}{title}\n" for code, name, off, title in rows)
 
 
-def markdown_table(rules: Iterable[Rule]) -> str:
-    """One row per rule, for the README and the list of rules."""
+def markdown_table(rules: Iterable[Rule], folder: str) -> str:
+    """One row per rule, for the README and the list of rules; the pages lie in ``folder``."""
     lines = ["| code | name | reports | fix |", "| --- | --- | --- | --- |"]
     lines += [
-        f"| {rule.code} | [{rule.name}](docs/rules/{page_name(rule)}) | {rule.title} | {rule.fixable} |"
-        for rule in rules
+        f"| {rule.code} | [{rule.name}]({folder}{page_name(rule)}) | {rule.title} | {rule.fixable} |" for rule in rules
     ]
     return "\n".join(lines) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -128,11 +129,11 @@ def _finish(outcome: Outcome, options: Options, started: float) -> int:
             for path, original in outcome.originals.items()
         )
         _deliver(text, options)
-        for failure in outcome.results:
-            if isinstance(failure, ParseFailed):
-                warn(f"error: {_shown(failure.path)}:{failure.line}: {failure.message}")
+        for problem in Report(outcome.results, root=Path.cwd()).problems:
+            warn(f"error: {_shown(problem.path)}:{problem.line}: {problem.message}")
         if outcome.fixed and not options.quiet:
-            warn(f"would fix {len(outcome.fixed)} findings in {len(outcome.originals)} files")
+            fixed, files = len(outcome.fixed), len(outcome.originals)
+            warn(f"would fix {_count(fixed, 'finding')} in {_count(files, 'file')}")
         return _code(outcome, options)
     report = Report(
         results=tuple(outcome.results),
@@ -144,6 +145,7 @@ def _finish(outcome: Outcome, options: Options, started: float) -> int:
     )
     style = Style(
         color=options.color,
+        width=_width(options),
         explain=options.explain,
         quiet=options.quiet,
         verbose=options.verbose,
@@ -155,6 +157,17 @@ def _finish(outcome: Outcome, options: Options, started: float) -> int:
 
 def _shown(path: Path) -> str:
     return os.path.relpath(path) if path.is_absolute() and path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _width(options: Options) -> int:
+    """The terminal's width, within what is good to read; 80 columns for a file or a pipe."""
+    if options.output_file is not None or not sys.stdout.isatty():
+        return 80
+    return min(max(shutil.get_terminal_size().columns, 60), 120)
 
 
 def _deliver(text: str, options: Options) -> None:

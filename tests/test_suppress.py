@@ -126,6 +126,11 @@ def test_the_first_and_last_line_speak_for_the_whole_statement() -> None:
     assert left("f(\n  slow,\n  2,  # noqa\n)\n") == ["2 GPU101"]
 
 
+@pytest.mark.parametrize("newline", ["\r\n", "\r"])
+def test_statements_end_alike_with_every_newline(newline: str) -> None:
+    assert left(newline.join(["f(  # noqa", "  slow,", ")", "slow", ""])) == ["4 GPU101"]
+
+
 def test_a_header_does_not_speak_for_its_block() -> None:
     assert left("if slow:  # noqa\n    slow\n") == ["2 GPU101"]
 

@@ -7,11 +7,9 @@ import ast
 from gpulint.finding import Applicability, Fix
 from gpulint.model import Model
 
-_DEVICES = ("device_ids", "output_device", "dim")
 
-
-def sketch_of_ddp(model: Model, call: ast.Call) -> Fix:
-    wrapped = model.short(call.args[0], 40) if call.args else "model"
+def sketch_of_ddp(model: Model, call: ast.AST) -> Fix:
+    wrapped = model.short(call.args[0], 40) if isinstance(call, ast.Call) and call.args else "model"
     target = _target(model, call) or "model"
     lines = [
         f"# run with: torchrun --nproc_per_node=gpu {model.path.name}",
@@ -39,7 +37,7 @@ def sketch_of_ddp(model: Model, call: ast.Call) -> Fix:
     return Fix("Use DistributedDataParallel, one process per GPU", Applicability.MANUAL, sketch="\n".join(lines))
 
 
-def _target(model: Model, call: ast.Call) -> str | None:
+def _target(model: Model, call: ast.AST) -> str | None:
     statement = model.statement(call)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = statement.targets[0]

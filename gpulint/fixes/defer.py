@@ -121,13 +121,14 @@ def after(model: Model, statement: ast.stmt, line: str) -> Edits | None:
     place = block_of(model, statement)
     if place is None:
         return None
-    rest = place[0][place[1] + 1 :]
-    for following in rest:
+    last = statement
+    for following in place[0][place[1] + 1 :]:
         if _is(model, following, line):
             return ()
         if not _converts(following):
             break
-    return insert_after(model.source.text, model.span(statement), [line])
+        last = following  # keep the order in which the fixes come
+    return insert_after(model.source.text, model.span(last), [line])
 
 
 def _is(model: Model, statement: ast.stmt, line: str) -> bool:

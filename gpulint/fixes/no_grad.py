@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gpulint.edits import Edits, add_import, decorate, wrap_in_with
+from gpulint.edits import Edits, add_import, insert_before, wrap_in_with
 from gpulint.finding import Applicability, Fix
 from gpulint.fixes.names import LOOPS, ancestors
 from gpulint.fixes.text import merged, torch_name
@@ -31,7 +31,7 @@ def _edits(model: Model, site: Site, info: FunctionInfo | None, torch: str) -> E
     if info is not None and info.module.path == model.path and not _only_loop(model, site, info):
         if not isinstance(info.node, ast.FunctionDef):
             return None  # a decorator on a coroutine ends before the coroutine runs
-        return decorate(text, model.span(info.node), f"@{torch}.no_grad()")
+        return insert_before(text, model.span(info.node), [f"@{torch}.no_grad()"])  # nearest to the `def`
     if site.module.path != model.path:
         return None
     if info is not None and info is not site.variant.info:

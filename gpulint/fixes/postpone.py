@@ -18,7 +18,7 @@ TITLE = "Read the value where it is used, under the guard"
 # fmt: off
 _PURE = frozenset((
     "item", "cpu", "numpy", "detach", "float", "long", "int", "double", "mean", "sum", "max", "min", "abs", "argmax",
-    "eq", "ne", "gt", "lt", "ge", "le", "norm", "sqrt", "exp", "log", "view", "squeeze", "flatten", "std", "var", "size",
+    "eq", "ne", "gt", "lt", "ge", "le", "norm", "sqrt", "exp", "log", "view", "squeeze", "flatten", "std", "var",
 ))
 # fmt: on
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from gpulint.edits import Edits, set_keyword
-from gpulint.finding import Applicability, Edit, Fix
+from gpulint.finding import Edit
 from gpulint.model import Model
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
@@ -17,18 +17,6 @@ def keyword_edits(model: Model, call: ast.AST, name: str, value: str) -> Edits |
     if not isinstance(call, ast.Call) or any(k.arg is None for k in call.keywords):
         return None
     return set_keyword(model.source.text, model.span(call), name, value)
-
-
-def fix_keyword(
-    model: Model,
-    call: ast.AST,
-    name: str,
-    value: str,
-    title: str,
-    applicability: Applicability = Applicability.SAFE,
-) -> Fix | None:
-    edits = keyword_edits(model, call, name, value)
-    return Fix(title, applicability, edits) if edits else None
 
 
 def atom(model: Model, node: ast.AST) -> str:

@@ -28,6 +28,7 @@ class Effects:
         self.marks: dict[tuple[str, ast.AST], Mark] = {}
         self.loaders: dict[ast.AST, Loader] = {}
         self.statistics: Counter[str] = Counter()
+        self.memo: dict[str, Any] = {}  # answers that all files of the project share
         self.running_modules: set[FunctionInfo] = set()  # functions that call modules
         self.variants: list[Variant] = []
         self._made: dict[ast.AST, Made] = {}

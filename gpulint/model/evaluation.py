@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from gpulint.finding import Confidence, Evidence
 from gpulint.model.heap import Closure
@@ -15,12 +14,9 @@ from gpulint.model.questions import (
     trains,
 )
 from gpulint.model.sites import Site, SiteKind, Variant
+from gpulint.model.steps import Steps
 from gpulint.model.syntax import FunctionInfo
 from gpulint.model.values import Kind
-
-if TYPE_CHECKING:
-    pass
-from gpulint.model.steps import Steps
 
 
 class Evaluations(Steps):
@@ -28,7 +24,9 @@ class Evaluations(Steps):
 
     def evaluations_with_gradients(self) -> Iterator[tuple[Site, Confidence, FunctionInfo | None]]:
         """The first forward pass of each evaluating function that runs with gradients on."""
-        graph = callees(self._interpreter)
+        graph = self._interpreter.memo.get("callees")
+        if graph is None:
+            graph = self._interpreter.memo["callees"] = callees(self._interpreter)
         done: set[object] = set()
         for group in self.sites(SiteKind.CALL):
             for site in group:

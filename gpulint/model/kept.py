@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from gpulint.finding import Confidence
+from gpulint.model.base import confidence_of
 from gpulint.model.conditions import resets
 from gpulint.model.keep import Mark
 from gpulint.model.questions import (
@@ -20,13 +20,9 @@ from gpulint.model.questions import (
     tensors_in,
 )
 from gpulint.model.sites import Site, SiteKind
+from gpulint.model.steps import Step, Steps
 from gpulint.model.syntax import FunctionInfo, ModuleInfo, dotted
 from gpulint.model.values import Value
-
-if TYPE_CHECKING:
-    pass
-from gpulint.model.base import confidence_of
-from gpulint.model.steps import Step, Steps
 
 
 class KeptValues(Steps):
@@ -34,15 +30,23 @@ class KeptValues(Steps):
 
     def kept_graphs(self) -> Iterator[Kept]:
         """Values in the autograd graph that are kept over steps and never reach a backward pass."""
-        yield from self._kept(lambda values: any(is_attached(v) for v in values), graphs=True)
+        yield from self._here("kept graphs", lambda values: any(is_attached(v) for v in values), graphs=True)
 
     def kept_outputs(self) -> Iterator[Kept]:
         """Outputs on the GPU that are collected over steps and used on the host afterwards."""
-        yield from self._kept(
-            lambda values: any(v.on_gpu and v.bulk and not is_attached(v) for v in values), graphs=False
-        )
+        bulky: Callable[[list[Value]], bool] = lambda values: any(
+            v.on_gpu and v.bulk and not v.attached for v in values
+        )  # noqa: E731
+        yield from self._here("kept outputs", bulky, graphs=False)
 
-    def _kept(self, wanted: Callable[[list[Value]], bool], graphs: bool) -> Iterator[Kept]:
+    def _here(self, what: str, wanted: Callable[[list[Value]], bool], graphs: bool) -> Iterator[Kept]:
+        """Those of the project's kept values that are reported in this file; found once for all files."""
+        found = self._interpreter.memo.get(what)
+        if found is None:
+            found = self._interpreter.memo[what] = list(self._kept(wanted, graphs))
+        yield from (kept for module, kept in found if module is self._module)
+
+    def _kept(self, wanted: Callable[[list[Value]], bool], graphs: bool) -> Iterator[tuple[ModuleInfo, Kept]]:
         seen: set[ast.AST] = set()
         for site, mark in kept_values(self._interpreter):
             values = tensors_in(self._interpreter, site.args[0])
@@ -58,10 +62,10 @@ class KeptValues(Steps):
             if graphs and not step.training and evaluation_root(site) is not None:
                 continue  # GPU301 names the cause
             for node, value, module in self._where_to_edit(site):
-                if module is self._module and node not in seen:
+                if node not in seen:
                     seen.add(node)
                     chosen = [v for v in values if v.on_gpu] or values
-                    yield Kept(node, value, site, step, self._kept_confidence(chosen, graphs))
+                    yield module, Kept(node, value, site, step, self._kept_confidence(chosen, graphs))
 
     @staticmethod
     def _kept_confidence(values: list[Value], graphs: bool) -> Confidence:

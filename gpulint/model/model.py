@@ -5,24 +5,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from gpulint.finding import Applicability, Edit, Fix
 from gpulint.model.api import api
-from gpulint.model.heap import Loader
-from gpulint.model.keep import Mark
-from gpulint.model.loaders import Cost, cost, yields_gpu
-from gpulint.model.sites import Site, SiteKind
-from gpulint.model.syntax import ModuleInfo
-from gpulint.model.values import Kind
-
-if TYPE_CHECKING:
-    pass
 from gpulint.model.base import confidence_of
 from gpulint.model.evaluation import Evaluations
+from gpulint.model.heap import Loader
+from gpulint.model.keep import Mark
 from gpulint.model.kept import KeptValues
+from gpulint.model.loaders import Cost, cost, yields_gpu
 from gpulint.model.reads import Reads
+from gpulint.model.sites import Site, SiteKind
 from gpulint.model.steps import Step
+from gpulint.model.syntax import ModuleInfo
+from gpulint.model.values import Kind
 
 
 class Model(Reads, KeptValues, Evaluations):
@@ -80,27 +75,6 @@ class Model(Reads, KeptValues, Evaluations):
                 return True
             current = self.parent(current)
         return False
-
-    def fix_keyword(
-        self,
-        call: ast.AST,
-        name: str,
-        value: str,
-        title: str,
-        applicability: Applicability = Applicability.SAFE,
-    ) -> Fix | None:
-        """Give a call a keyword argument."""
-        from gpulint.edits import set_keyword
-
-        edits = set_keyword(self.source.text, self.span(call), name, value)
-        return Fix(title, applicability, tuple(edits)) if edits else None
-
-    def fix_detach(self, value: ast.AST) -> Fix | None:
-        """Append ``.detach()`` to an expression."""
-        if not isinstance(value, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-            return None
-        end = self.span(value).end
-        return Fix("Detach what is kept", Applicability.SAFE, (Edit(end, end, ".detach()"),))
 
 
 __all__ = ["Model", "Step", "confidence_of"]

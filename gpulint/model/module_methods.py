@@ -26,10 +26,32 @@ if TYPE_CHECKING:
 
 
 _RETURN_SELF = frozenset(
-    ["eval", "train", "requires_grad_", "half", "float", "double", "bfloat16", "cpu", "apply", "share_memory", "zero_grad", "compile"]
+    [
+        "eval",
+        "train",
+        "requires_grad_",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "cpu",
+        "apply",
+        "share_memory",
+        "zero_grad",
+        "compile",
+    ]
 )
 _REGISTER = frozenset(
-    ["log", "log_dict", "save_hyperparameters", "register_buffer", "register_parameter", "add_module", "load_state_dict", "print"]
+    [
+        "log",
+        "log_dict",
+        "save_hyperparameters",
+        "register_buffer",
+        "register_parameter",
+        "add_module",
+        "load_state_dict",
+        "print",
+    ]
 )
 _LIST = frozenset(["items", "values", "keys", "append", "extend", "insert", "get", "pop"])
 _STATE = frozenset(["init_hidden", "init_state", "get_initial_state", "initialize_hidden"])

@@ -108,6 +108,13 @@ def evaluation_root(site: Site) -> Variant | None:
 
 
 def trains(graph: dict[Variant, list[Variant]], variant: Variant) -> bool:
+    """Whether the function, or anything that it calls, uses gradients or takes a step."""
+    if variant.trains is None:
+        variant.trains = _trains(graph, variant)
+    return variant.trains
+
+
+def _trains(graph: dict[Variant, list[Variant]], variant: Variant) -> bool:
     return any(v.uses_gradients or any(e.name != "forward" for e in v.events) for v in reachable(graph, variant))
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gpulint.model.api import api
 from gpulint.model.sites import Site, SiteKind
-from gpulint.model.values import Value
-
-if TYPE_CHECKING:
-    pass
 from gpulint.model.steps import Step, Steps
+from gpulint.model.values import Value
 
 
 class Reads(Steps):

@@ -155,6 +155,7 @@ class Variant:
         self.eval_mode = False  # calls `.eval()` on a module
         self.modes: set[tuple[int, str]] = set()  # (line, "eval" or "train") of mode switches
         self.uses_gradients = False
+        self.trains: bool | None = None  # it or what it calls takes a step; asked after the analysis
 
     @property
     def name(self) -> str:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpulint.finding import Confidence, Evidence
+from gpulint.model.base import FileModel, _a
 from gpulint.model.heap import Loader
 from gpulint.model.sites import LoopInfo, Phase, Region, RegionKind, Site, Variant
-
-if TYPE_CHECKING:
-    pass
-from gpulint.model.base import FileModel, _a
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from gpulint.report import Report, Style
 from gpulint.report.display import clean
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001 - as every format
+def render(report: Report, style: Style) -> str:
     lines = []
     for finding in report.findings:
         place = report.place(finding)

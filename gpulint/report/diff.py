@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 
 from gpulint.finding import Edit
 from gpulint.source import Source
@@ -36,7 +37,7 @@ def rows(source: Source, edits: Sequence[Edit], context: int = 2) -> list[Row]:
     shown: list[Row] = []
     following = 1  # the first line that is not shown yet
     changes = list(_changes(source, edits))
-    for change, after in zip(changes, [*changes[1:], None], strict=True):
+    for change, after in zip_longest(changes, changes[1:]):
         start = max(following, change.first - context)
         if shown and start > following:
             shown.append(Row(":", None))
@@ -45,6 +46,10 @@ def rows(source: Source, edits: Sequence[Edit], context: int = 2) -> list[Row]:
         shown += (Row("+", None, line) for line in change.lines)
         following = change.stop + context if after is None else min(change.stop + context, after.first)
         shown += _kept(source, change.stop, following)
+    while shown and shown[0].mark == " " and not shown[0].text.strip():
+        shown.pop(0)
+    while shown and shown[-1].mark == " " and not shown[-1].text.strip():
+        shown.pop()
     return shown
 
 

@@ -11,7 +11,7 @@ from gpulint.report import Problem, Report, Style
 _LEVELS = {Confidence.CERTAIN: "error", Confidence.LIKELY: "warning", Confidence.POSSIBLE: "notice"}
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001 - as every format
+def render(report: Report, style: Style) -> str:
     findings = [_finding(report, finding) for finding in report.findings]
     problems = [_problem(report, problem) for problem in report.problems]
     return "".join(f"{line}\n" for line in [*findings, *problems])

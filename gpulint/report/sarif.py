@@ -25,7 +25,7 @@ _LINK = re.compile(r"https://[^\s<>)\"'`]+")
 Object = dict[str, object]
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001 - as every format
+def render(report: Report, style: Style) -> str:
     rules = sorted(report.by_code.values(), key=lambda rule: rule.code)
     index = {rule.code: number for number, rule in enumerate(rules)}
     prints = dict(_fingerprints(report))

@@ -6,7 +6,7 @@ from gpulint.finding import Span
 from gpulint.report.display import Paint, cells, clip, shift_for
 from gpulint.source import Source
 
-MAX_LINES = 6  # of a span of several lines; longer ones lose their middle
+MAX_LINES = 8  # of a span of several lines; longer ones lose their middle
 
 
 def last_line(source: Source, span: Span) -> int:
@@ -15,17 +15,14 @@ def last_line(source: Source, span: Span) -> int:
 
 
 def snippet(source: Source, span: Span, gutter: int, width: int, paint: Paint, hue: str) -> list[str]:
-    """The lines of the span behind a gutter of ``gutter`` digits, between two empty lines."""
+    """The lines of the span behind a gutter of ``gutter`` digits."""
     line, column = source.position(span.start)
     last = last_line(source, span)
     _, end = source.position(max(span.start, span.end - 1))
     frame = _Frame(gutter, width, paint, hue)
-    body = (
-        _one_line(frame, source.line_text(line), line, column, end)
-        if line == last
-        else _many_lines(frame, source, (line, column), (last, end))
-    )
-    return [frame.row(), *body, frame.row()]
+    if line == last:
+        return _one_line(frame, source.line_text(line), line, column, end)
+    return _many_lines(frame, source, (line, column), (last, end))
 
 
 class _Frame:
@@ -69,7 +66,7 @@ def _many_lines(frame: _Frame, source: Source, start: tuple[int, int], end: tupl
         rows.append(frame.row(first, f" {clip(opening, shift, width)}", "/"))
     hidden = range(0)
     if last - first + 1 > MAX_LINES:
-        hidden = range(first + MAX_LINES - 2, last)
+        hidden = range(first + MAX_LINES - 3, last - 1)
     for number in range(first + 1, last):
         if number not in hidden:
             row, _ = cells(source.line_text(number)[: shift + width + 1])

@@ -40,17 +40,24 @@ def summarise(report: Report) -> Summary:
     )
 
 
-def sentences(summary: Summary) -> str:
-    """What stands at the end of the text report."""
+def sentences(summary: Summary, width: int) -> list[str]:
+    """What stands at the end of the text report: one line if it fits, else one per sentence."""
     said = [f"Fixed {_count(summary.fixed, 'finding')}."] if summary.fixed else []
     if summary.findings:
-        said.append(f"{_found(summary)}{_fixable(summary)}.")
+        whole = f"{_found(summary)}; {_fixable(summary)}."
+        if not _fixable(summary):
+            said.append(f"{_found(summary)}.")
+        elif len(whole) <= width:
+            said.append(whole)
+        else:
+            said += [f"{_found(summary)}.", f"{_fixable(summary)}."]
     else:
         left = " left" if summary.fixed else ""
         said.append(f"No findings{left} in {_count(summary.files, 'file')}.")
     if summary.errors:
         said.append(f"{_count(summary.errors, 'error')}.")
-    return " ".join(said)
+    whole = " ".join(said)
+    return [whole] if len(whole) <= width else said
 
 
 def _found(summary: Summary) -> str:
@@ -64,8 +71,8 @@ def _found(summary: Summary) -> str:
 def _fixable(summary: Summary) -> str:
     safe, unsafe = summary.fixable, summary.unsafe_fixable
     if not safe:
-        return f"; {unsafe} fixable with --fix --unsafe-fixes" if unsafe else ""
-    return f"; {safe} fixable with --fix" + (f" ({unsafe} more with --unsafe-fixes)" if unsafe else "")
+        return f"{unsafe} fixable with --fix --unsafe-fixes" if unsafe else ""
+    return f"{safe} fixable with --fix" + (f" ({unsafe} more with --unsafe-fixes)" if unsafe else "")
 
 
 def _count(number: int, noun: str) -> str:

@@ -14,10 +14,10 @@ from gpulint.report.summary import Summary, sentences, summarise
 MIN_WIDTH = 40
 MAX_DIFF = 40  # rows of a fix; `--diff` shows the rest
 _HUES = {Severity.WRONG: "red", Severity.MEMORY: "magenta", Severity.SLOW: "yellow"}
-_KINDS = {
+_LABELS = {
     Applicability.SAFE: "safe fix",
     Applicability.UNSAFE: "unsafe fix",
-    Applicability.MANUAL: "by hand",
+    Applicability.MANUAL: "help",
 }
 
 
@@ -59,12 +59,14 @@ class _Page:
             numbers.append(last_line(source, finding.span))
         gutter = len(str(max(numbers, default=1)))
         yield from self._header(finding, hue)
-        yield from self._prose(finding.message, "", "bold")
+        yield from self._prose(finding.message, "bold")
         if source is not None:
+            yield self._edge(gutter)
             yield from snippet(source, finding.span, gutter, self.width, self.paint, hue)
-        if self.style.explain:
-            yield from self._evidence(finding.evidence, gutter)
-        yield from self._fix(finding, changes, gutter)
+        notes = [*self._evidence(finding.evidence, gutter), *self._fix(finding, changes, gutter)]
+        if notes:
+            yield self._edge(gutter)
+            yield from notes
 
     def _header(self, finding: Finding, hue: str) -> list[str]:
         place = self.report.place(finding)
@@ -78,37 +80,33 @@ class _Page:
             return [f"{self.paint(where, 'bold')} {painted}"]
         return [self.paint(where, "bold"), f"  {painted}"]  # the path stays whole, so that it can be clicked
 
-    def _prose(self, text: str, indent: str, *looks: str) -> list[str]:
-        lines = wrap(text, self.width, indent)
-        return [indent + self.paint(line[len(indent) :], *looks) for line in lines]
-
-    def _note(self, word: str, text: str, gutter: int) -> list[str]:
-        """``= word: text``, hanging below its first word."""
-        first = f"{'':>{gutter}} = {word}: "
-        lines = wrap(text, self.width, first, " " * len(first))
-        lead = f"{'':>{gutter}} {self.paint('=', 'cyan')} {self.paint(f'{word}:', 'bold', 'cyan')} "
-        return [lead + lines[0][len(first) :], *lines[1:]]
+    def _prose(self, text: str, *looks: str) -> list[str]:
+        return [self.paint(line, *looks) for line in wrap(text, self.width)]
 
     def _evidence(self, chain: Sequence[Evidence], gutter: int) -> Iterator[str]:
         """The facts in order, beside the places where they can be checked."""
+        if not self.style.explain:
+            return
         places = [clean(f"{self.report.shown(link.path)}:{link.line}") for link in chain]
-        lead = " " * (gutter + 3)
-        indent = len(lead) + len("because  ")
         column = max((measure(place) for place in places), default=0)
-        beside = indent + column + 2 <= self.width // 2
+        first = f"{'':>{gutter}} = because: "
+        indent = " " * len(first)
+        if len(first) + column > self.width * 2 // 3:
+            column = 0  # not enough room for facts in a column of their own
+        hang = indent + " " * (column + 2)
         for number, (place, link) in enumerate(zip(places, chain, strict=True)):
-            word = "because" if number == 0 else "and"
-            start = f"{lead}{word:<7}  "
-            painted = f"{lead}{self.paint(f'{word:<7}', 'bold', 'cyan')}  {self.paint(place, 'dim')}"
-            if beside:
-                hang = " " * (indent + column + 2)
-                lines = wrap(link.message, self.width, hang)
-                gap = " " * (column + 2 - measure(place))
-                yield f"{painted}{gap}{lines[0][len(hang) :]}"
-                yield from lines[1:]
-            else:
-                yield painted if measure(start + place) <= self.width else f"{lead}{place}"
-                yield from wrap(link.message, self.width, " " * indent)
+            lead = self._lead("because", gutter) if number == 0 else indent
+            start = f"{indent}{place}{' ' * (column - measure(place))}  "
+            if measure(start) > self.width - 8:  # room for a word or so
+                yield lead + self.paint(place, "cyan")
+                yield from wrap(link.message, self.width, hang)
+                continue
+            lines = wrap(link.message, self.width, start, hang)
+            yield f"{lead}{self.paint(place, 'cyan')}{lines[0][len(indent) + len(place) :]}"
+            yield from lines[1:]
+
+    def _lead(self, word: str, gutter: int) -> str:
+        return f"{'':>{gutter}} {self.paint('=', 'cyan')} {self.paint(f'{word}:', 'bold', 'cyan')} "
 
     # ---- a fix --------------------------------------------------------------------------------------
 
@@ -116,7 +114,11 @@ class _Page:
         fix = finding.fix
         if fix is None:
             return
-        yield from self._note("help", f"{fix.title} ({_KINDS[fix.applicability]})", gutter)
+        label = _LABELS[fix.applicability]
+        first = f"{'':>{gutter}} = {label}: "
+        title, *rest = wrap(fix.title, self.width, first, " " * len(first))
+        yield self._lead(label, gutter) + title[len(first) :]
+        yield from rest
         if changes:
             yield self._edge(gutter)
             yield from self._diff(changes, gutter)
@@ -179,7 +181,7 @@ class _Page:
         return [line for part in parts for line in [*part, ""]]
 
     def summary(self, summary: Summary) -> list[str]:
-        lines = self._prose(sentences(summary), "", "bold")
+        lines = [line for part in sentences(summary, self.width) for line in self._prose(part, "bold")]
         if self.style.verbose:
             plural = "" if summary.files == 1 else "s"
             lines.append(f"Checked {summary.files} file{plural} in {self.report.elapsed:.2f} s.")

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpulint.finding import Applicability, Confidence, Finding, Fix, Severity
+from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import sketch_of_ddp
 from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -40,7 +41,7 @@ def check(model: Model) -> Iterator[Finding]:
             f"`{model.short(site.node)}` copies the model and scatters the batch from one process on every step",
             Confidence.CERTAIN,
             (),
-            Fix("Use DistributedDataParallel, one process per GPU", Applicability.MANUAL),
+            sketch_of_ddp(model, site.node),
         )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpulint.finding import Finding, Severity
+from gpulint.fixes import switch_grad_off
 from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -32,6 +33,7 @@ def check(model: Model) -> Iterator[Finding]:
             f"`{name}` evaluates without `torch.no_grad()`",
             confidence,
             tuple(model.evidence_of_evaluation(site, info)),
+            switch_grad_off(model, site, info),
         )
 
 

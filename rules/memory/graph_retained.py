@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpulint.finding import Finding, Severity
+from gpulint.fixes import detach_kept
 from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -34,7 +35,7 @@ def check(model: Model) -> Iterator[Finding]:
                 *model.evidence_of_step(kept.step),
                 model.evidence_at(kept.site.node, "it is kept here", kept.site.module),
             ),
-            model.fix_detach(kept.value),
+            detach_kept(model, kept),
         )
 
 

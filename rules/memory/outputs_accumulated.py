@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpulint.finding import Applicability, Finding, Fix, Severity
+from gpulint.finding import Finding, Severity
+from gpulint.fixes import flush_blocks
 from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -30,7 +31,7 @@ def check(model: Model) -> Iterator[Finding]:
             f"`{model.short(kept.value)}` is collected on the GPU on every step, without a bound, for use on the host",
             kept.confidence,
             tuple(model.evidence_of_step(kept.step)),
-            Fix("Move a block to the host every N steps, or reduce on the fly", Applicability.MANUAL),
+            flush_blocks(model, kept),
         )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import renew_amp
 from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -31,6 +32,7 @@ def check(model: Model) -> Iterator[Finding]:
             else f"`{name}` is no longer maintained: use `torch.amp`",
             Confidence.CERTAIN,
             (),
+            renew_amp(model, name),
         )
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from gpulint.finding import Applicability, Confidence, Finding, Fix, Severity
+from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import check_rarely
 from gpulint.model import Device, Kind, Model, Site, SiteKind, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -36,7 +37,7 @@ def check(model: Model) -> Iterator[Finding]:
             f"the truth of `{model.short(site.node)}` makes the host wait for the GPU on every {step.phase.value} step",
             confidence,
             (*model.evidence_of_step(step), model.evidence_of_value(site.node, site.receiver)),
-            Fix("Decide on the device (`torch.where`) or check every N steps", Applicability.MANUAL),
+            check_rarely(model, site, step),
         )
 
 

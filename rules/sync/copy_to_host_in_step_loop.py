@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import copy_later
 from gpulint.model import Device, Kind, Model, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -37,6 +38,7 @@ def check(model: Model) -> Iterator[Finding]:
             "and the host waits for it",
             confidence,
             (*model.evidence_of_step(step), model.evidence_of_value(model.read_node(site), site.receiver)),
+            copy_later(model, site, step),
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import read_later
 from gpulint.model import Device, Kind, Model, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -44,7 +45,7 @@ def check(model: Model) -> Iterator[Finding]:
             f"`{model.short(site.node)}` makes the host wait for the GPU on every {step.phase.value} step",
             confidence,
             (*model.evidence_of_step(step), model.evidence_of_value(model.read_node(site), value)),
-            None,
+            read_later(model, site, step),
         )
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from gpulint.finding import Applicability, Confidence, Finding, Fix, Severity
+from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import log_rarely
 from gpulint.model import Device, Kind, Model, Site, SiteKind, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -36,7 +37,7 @@ def check(model: Model) -> Iterator[Finding]:
             f"`{model.short(site.node)}` is a GPU tensor that is formatted on every {step.phase.value} step",
             confidence,
             (*model.evidence_of_step(step), model.evidence_of_value(site.node, site.receiver)),
-            Fix("Log every N steps from an accumulator on the device", Applicability.MANUAL),
+            log_rarely(model, site, step),
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import copy_without_waiting
 from gpulint.model import Model, Pin, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -35,7 +36,7 @@ def check(model: Model) -> Iterator[Finding]:
             f"`{model.short(site.node)}` copies from pinned memory and makes the host wait: no `non_blocking=True`",
             confidence,
             tuple(model.evidence_of_step(step)),
-            model.fix_keyword(site.node, "non_blocking", "True", "Copy without waiting"),
+            copy_without_waiting(model, site.node),
         )
 
 

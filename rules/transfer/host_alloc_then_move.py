@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import create_on_device
 from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -37,12 +38,13 @@ def check(model: Model) -> Iterator[Finding]:
             node, module = moved
             yield Finding(
                 model.span(site.node),
-                f"`{model.short(site.node)}` is made on the host and copied to the GPU on every {step.phase.value} step",
+                f"`{model.short(site.node)}` is made on the host and copied to the GPU on each {step.phase.value} step",
                 confidence,
                 (
                     *model.evidence_of_step(step),
                     model.evidence_at(node, "it is moved to the GPU here", module),
                 ),
+                create_on_device(model, site, node if module.path == model.path else site.node),
             )
             break
 

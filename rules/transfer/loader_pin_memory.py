@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import pin_batches
 from gpulint.model import Model, Pin
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -35,7 +36,7 @@ def check(model: Model) -> Iterator[Finding]:
             "the batches of this loader are copied to the GPU from pageable memory: no `pin_memory=True`",
             Confidence.CERTAIN if sure else Confidence.LIKELY,
             (model.evidence_at(node, "a batch is copied to the GPU here", module),),
-            model.fix_keyword(loader.node, "pin_memory", "True", "Pin the loader's batches"),
+            pin_batches(model, loader),
         )
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpulint.finding import Applicability, Confidence, Finding, Severity
+from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import load_in_workers
 from gpulint.model import Model
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -43,7 +44,7 @@ def check(model: Model) -> Iterator[Finding]:
             "this loader reads and transforms its items in the training process: `num_workers` is 0",
             Confidence.LIKELY,
             tuple(evidence),
-            model.fix_keyword(loader.node, "num_workers", "4", "Load in worker processes", Applicability.UNSAFE),
+            load_in_workers(model, loader),
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from gpulint.finding import Confidence, Finding, Severity
+from gpulint.fixes import pin_source
 from gpulint.model import Device, Model, Pin, Site, Step
 from gpulint.rule import Example, Replay, Rule, Saves
 
@@ -36,6 +37,7 @@ def check(model: Model) -> Iterator[Finding]:
             f"`{model.short(site.node)}` copies from pageable memory: `non_blocking=True` has no effect",
             confidence,
             tuple(model.evidence_of_step(step)),
+            pin_source(model, site),
         )
 
 
