@@ -66,10 +66,17 @@ def _lint(groups: Sequence[Project], settings_for: Loader, options: Options) -> 
     if jobs > 1 and size >= PARALLEL_FROM:
         from concurrent.futures import ProcessPoolExecutor
 
-        with ProcessPoolExecutor(jobs) as pool:
+        with ProcessPoolExecutor(jobs, initializer=_die_quietly) as pool:
             tasks = [pool.submit(_one, group, settings_for, fixing, options.unsafe_fixes) for group in groups]
             return [task.result() for task in tasks]
     return [_one(group, settings_for, fixing, options.unsafe_fixes) for group in groups]
+
+
+def _die_quietly() -> None:
+    """In a worker: Ctrl-C ends it without a traceback; the parent process says what is to be said."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _one(group: Project, settings_for: Loader, fix: bool, unsafe: bool) -> Outcome:

@@ -10,7 +10,7 @@ from gpulint.fixes.defer import conversions, interrupted, loop_around
 from gpulint.fixes.names import Loop, number, set_before
 from gpulint.fixes.reads import Read, counts, floats, kept_on_device, widened
 from gpulint.fixes.text import torch_name
-from gpulint.model import Model, Site, Step
+from gpulint.model import Kind, Model, Site, SiteKind, Step
 
 TITLE = "Accumulate on the device and read once after the loop"
 _ELEMENTWISE = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -24,14 +24,24 @@ def accumulate(model: Model, site: Site, step: Step, read: Read) -> Fix | None:
     name = accumulated(model, statement, read.node)
     if name is None:
         return None
+    if _adds_to_gpu(model, statement):
+        return Fix("Add on the device", Applicability.UNSAFE, (kept_on_device(model, read),))
     convert = conversion(model, site, read, loop, name, direct=_addend(statement, name) is read.node)
     if convert is None:
         return None
     edits = accumulator(model, site, loop, name, statement, convert)
     if edits is None:
         return None
-    suffix = widened(model) if convert.endswith(f"float({name})") else ""
+    suffix = widened(model, read.base) if convert.endswith(f"float({name})") else ""
     return Fix(TITLE, Applicability.UNSAFE, (kept_on_device(model, read, suffix=suffix), *edits))
+
+
+def _adds_to_gpu(model: Model, statement: ast.stmt) -> bool:
+    """Whether the sum is a tensor on the GPU already, so that the read serves nothing."""
+    for group in model.sites(SiteKind.AUGMENT):
+        if group[0].node is statement and isinstance(statement, ast.AugAssign):
+            return all(s.receiver.kind is Kind.TENSOR and s.receiver.on_gpu and s.receiver.sure for s in group)
+    return False
 
 
 def accumulator(model: Model, site: Site, loop: Loop, name: str, statement: ast.stmt, convert: str) -> Edits | None:
@@ -42,34 +52,35 @@ def accumulator(model: Model, site: Site, loop: Loop, name: str, statement: ast.
 
 
 def accumulated(model: Model, statement: ast.stmt, part: ast.expr) -> str | None:
-    """The local name to which a statement adds the part, or a product or sum with it."""
+    """The local name that a statement updates by plain arithmetic with the part: `x += part`, `x = a * x + part`."""
     if isinstance(statement, ast.AugAssign):
-        if not isinstance(statement.target, ast.Name) or not isinstance(statement.op, ast.Add | ast.Sub):
+        target, value = statement.target, statement.value
+        if not isinstance(target, ast.Name) or not isinstance(statement.op, ast.Add | ast.Sub):
             return None
-        name = statement.target.id
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-        if not isinstance(target, ast.Name) or _addend(statement, target.id) is None:
+        itself = _mentions(value, target.id)
+        return target.id if not itself and elementwise(model, part, value) else None
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        name = statement.targets[0]
+        if not isinstance(name, ast.Name) or not elementwise(model, part, statement.value):
             return None
-        if not (isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add)):
-            return None
-        name = target.id
-    else:
-        return None
-    addend = _addend(statement, name)
-    if addend is None or any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(addend)):
-        return None
-    return name if elementwise(model, part, addend) else None
+        itself = _mentions(statement.value, name.id)
+        return name.id if itself and all(elementwise(model, n, statement.value) for n in itself) else None
+    return None
+
+
+def _mentions(value: ast.expr, name: str) -> list[ast.Name]:
+    return [n for n in ast.walk(value) if isinstance(n, ast.Name) and n.id == name]
 
 
 def _addend(statement: ast.stmt, name: str) -> ast.expr | None:
+    """What is added as it is, so that whole numbers stay whole."""
     if isinstance(statement, ast.AugAssign):
         return statement.value
     if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
         left, right = statement.value.left, statement.value.right
-        if isinstance(left, ast.Name) and left.id == name:
+        if isinstance(statement.value.op, ast.Add) and isinstance(left, ast.Name) and left.id == name:
             return right
-        if isinstance(right, ast.Name) and right.id == name:
+        if isinstance(statement.value.op, ast.Add) and isinstance(right, ast.Name) and right.id == name:
             return left
     return None
 

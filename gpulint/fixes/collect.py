@@ -26,44 +26,49 @@ def collect_numbers(model: Model, site: Site, step: Step, read: Read) -> Fix | N
     appended = _appended(model, read.node)
     if loop is None or appended is None or not read.scalar:
         return None
-    call, name = appended
+    statement, added, name = appended
     torch = torch_name(model)
     flat = "" if model.read_value(site).scalar else ".flatten()"
     line = f"{name} = {torch}.stack({name}){flat}.tolist() if {name} else []"
     if torch is None:
         line = f"{name} = [value.item() for value in {name}]"
-    edits = collected(model, loop, call, name, line)
+    edits = collected(model, loop, statement, name, line)
     if edits is None:
         return None
-    suffix = "" if fresh(model, read) or call.args[0] is not read.node else ".clone()"
+    suffix = "" if fresh(model, read) or added is not read.node else ".clone()"
     kept = kept_on_device(model, read, suffix=suffix)
     return Fix("Collect on the device and read together after the loop", Applicability.UNSAFE, (kept, *edits))
 
 
-def collected(model: Model, loop: Loop, call: ast.Call, name: str, line: str) -> Edits | None:
+def collected(model: Model, loop: Loop, statement: ast.stmt, name: str, line: str) -> Edits | None:
     """The line after the loop, if the list is only appended to until then."""
-    whole = _whole_loop(model, loop, call, name)
+    whole = _whole_loop(model, loop, statement, name)
     scope = scope_of(model, loop)
-    if whole is None or scope is None or interrupted(model, call, loop, name):
+    if whole is None or scope is None or interrupted(model, statement, loop, name):
         return None
     if not _later(model, scope, name, whole):
         return ()
     return after(model, whole, line)
 
 
-def _appended(model: Model, node: ast.expr) -> tuple[ast.Call, str] | None:
-    """The statement `name.append(…)` whose argument is plain arithmetic on the node."""
+def _appended(model: Model, node: ast.expr) -> tuple[ast.stmt, ast.expr, str] | None:
+    """The statement that appends plain arithmetic on the node to a list, what it appends, and the list."""
     statement = model.statement(node)
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+    added: list[ast.expr] = []
+    owner: ast.expr | None = None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and not statement.value.keywords:
+        func = statement.value.func
+        if isinstance(func, ast.Attribute) and func.attr == "append":
+            owner, added = func.value, statement.value.args
+    elif isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        if isinstance(statement.value, ast.List):
+            owner, added = statement.target, statement.value.elts
+    if statement is None or not isinstance(owner, ast.Name) or len(added) != 1:
         return None
-    func = call.func
-    if not (isinstance(func, ast.Attribute) and func.attr == "append" and isinstance(func.value, ast.Name)):
-        return None
-    return (call, func.value.id) if elementwise(model, node, call.args[0]) else None
+    return (statement, added[0], owner.id) if elementwise(model, node, added[0]) else None
 
 
-def _whole_loop(model: Model, loop: Loop, call: ast.Call, name: str) -> ast.stmt | None:
+def _whole_loop(model: Model, loop: Loop, own: ast.stmt, name: str) -> ast.stmt | None:
     """The loop, or the one around it, before which the list is made empty and after which all its uses stand."""
     scope = scope_of(model, loop)
     start = set_before(model, loop, name, empty_list)
@@ -71,13 +76,15 @@ def _whole_loop(model: Model, loop: Loop, call: ast.Call, name: str) -> ast.stmt
         return None
     whole = start[1]
     found = uses(scope, name)
-    if found.captured or any(inside(model, s, whole) for s in found.stores):
-        return None
-    if any(inside(model, node, whole) and not inside(model, node, call) for node in found.loads):
+    if found.captured or any(_else_inside(model, node, whole, own) for node in (*found.loads, *found.stores)):
         return None
     start_of_loop = model.span(whole).start
     earlier = any(model.span(node).start < start_of_loop for node in found.loads)  # it may be shared by then
     return None if earlier else whole
+
+
+def _else_inside(model: Model, node: ast.AST, whole: ast.stmt, own: ast.stmt) -> bool:
+    return inside(model, node, whole) and not inside(model, node, own)
 
 
 def _later(model: Model, scope: ast.AST, name: str, whole: ast.stmt) -> list[ast.Name]:
@@ -97,10 +104,10 @@ def collect_tensors(model: Model, site: Site, step: Step, read: Read) -> Fix | N
     appended = _appended(model, read.node)
     if loop is None or appended is None or model.read_value(site).bulk or model.read_value(site).opaque:
         return None
-    call, name = appended
+    statement, added, name = appended
     scope = scope_of(model, loop)
-    whole = _whole_loop(model, loop, call, name)
-    if call.args[0] is not read.node or scope is None or whole is None or interrupted(model, call, loop, name):
+    whole = _whole_loop(model, loop, statement, name)
+    if added is not read.node or scope is None or whole is None or interrupted(model, statement, loop, name):
         return None
     later = _later(model, scope, name, whole)
     as_array = ".numpy()" in model.text(read.node).replace(" ", "")

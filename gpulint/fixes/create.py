@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from gpulint.edits import Edits, remove_statement, set_keyword
 from gpulint.finding import Applicability, Edit, Fix
 from gpulint.fixes.names import block_of, scope_of, uses
+from gpulint.fixes.target import target_of
 from gpulint.fixes.text import dot_of
 from gpulint.model import Kind, Model, Site
 from gpulint.model.api import api
@@ -26,7 +26,6 @@ _DRAWS = frozenset((
     "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "log_normal_", "cauchy_", "geometric_",
 ))
 # fmt: on
-_DEVICE = re.compile(r"(^|[._])(dev|device|gpu|cuda|local_rank|rank)(_?id)?$")
 _REFUSED = ("requires_grad", "out", "generator", "pin_memory", "names", "layout")
 TITLE = "Create it on the device"
 
@@ -54,11 +53,11 @@ def _edits(model: Model, site: Site, moved: ast.AST) -> Edits | None:
         return None
     if not isinstance(moved.func, ast.Attribute) or api().has("create.legacy", site.name) or not _plain(creation):
         return None
-    wanted = _target(model, moved, moved.func.attr)
+    wanted = target_of(model, moved, moved.func.attr)
     if wanted is None:
         return None
     owner = moved.func.value
-    steps = list(_chain(owner, creation))
+    steps = list(_chain(model, owner, creation))
     if steps and steps[-1] is creation:
         return _in_place(model, creation, moved, wanted, direct=steps == [creation])
     if isinstance(owner, ast.Name):
@@ -76,68 +75,7 @@ def _plain(creation: ast.Call) -> bool:
     return not any(isinstance(n, ast.Starred) for n in creation.args if n is not creation.args[0])
 
 
-def _target(model: Model, moved: ast.Call, method: str) -> dict[str, str] | None:
-    """The keywords that the creation gets: the device, and the type where the move gives one."""
-    given = {k.arg: k.value for k in moved.keywords}
-    given.pop("non_blocking", None)
-    if set(given) - {"device", "dtype"} or any(isinstance(a, ast.Starred) for a in moved.args):
-        return None
-    arguments = list(moved.args)
-    if method == "cuda":
-        if given.get("dtype") is not None or len(arguments) > 2:
-            return None
-        device = arguments[0] if arguments else given.get("device")
-        if device is None:
-            return {"device": '"cuda"'}
-        is_number = isinstance(device, ast.Constant) and isinstance(device.value, int)
-        return {"device": model.text(device)} if is_number or _is_device(model, moved, device) else None
-    if method == "type_as":
-        return _like(model, arguments[0]) if len(arguments) == 1 and not given else None
-    if method != "to" or len(arguments) > 3:
-        return None
-    device = given.get("device") or (arguments.pop(0) if arguments else None)
-    dtype = given.get("dtype") or (arguments.pop(0) if arguments else None)
-    if device is None:
-        return None
-    if dtype is None and _is_tensor(model, moved, device):
-        return _like(model, device)
-    if not _is_device(model, moved, device):
-        return None
-    wanted = {"device": model.text(device)}
-    if dtype is not None:
-        wanted["dtype"] = model.text(dtype)
-    return wanted
-
-
-def _like(model: Model, other: ast.expr) -> dict[str, str] | None:
-    if not isinstance(other, ast.Name | ast.Attribute):
-        return None
-    text = model.text(other)
-    return {"device": f"{text}.device", "dtype": f"{text}.dtype"}
-
-
-def _is_tensor(model: Model, moved: ast.Call, node: ast.expr) -> bool:
-    return any(s.args and s.args[0].kind is Kind.TENSOR for s in model.call(moved)) and node in moved.args
-
-
-def _is_device(model: Model, moved: ast.Call, node: ast.expr) -> bool:
-    """Whether an argument names a device; an integer that may be None (`args.gpu`) would mean another one."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str | int)
-    kinds = set()
-    for site in model.call(moved):
-        if node in moved.args and len(site.args) > moved.args.index(node):
-            kinds.add(site.args[moved.args.index(node)].kind)
-        kinds |= {v.kind for k, v in site.keywords.items() if k == "device"}
-    if kinds and kinds <= {Kind.DEVICE, Kind.TEXT, Kind.NUMBER}:
-        return True
-    named = _DEVICE.search(model.text(node).lower()) is not None
-    is_attr = isinstance(node, ast.Attribute) and node.attr == "device"
-    never_none = isinstance(moved.func, ast.Attribute) and moved.func.attr == "to"  # `.to(None)` moves nothing
-    return is_attr or (named and never_none and isinstance(node, ast.Name | ast.Attribute))
-
-
-def _chain(node: ast.expr, creation: ast.Call) -> Iterator[ast.expr]:
+def _chain(model: Model, node: ast.expr, creation: ast.Call) -> Iterator[ast.expr]:
     """From a moved expression down to its creation, through what is the same on every device."""
     while True:
         yield node
@@ -145,7 +83,7 @@ def _chain(node: ast.expr, creation: ast.Call) -> Iterator[ast.expr]:
             return
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             attr = node.func.attr
-            plain = all(isinstance(a, ast.Constant | ast.UnaryOp) for a in node.args)
+            plain = all(isinstance(a, ast.Constant | ast.UnaryOp) or _is_number(model, node, a) for a in node.args)
             if not (attr in _SHAPES or ((attr in _VALUES or attr in _DRAWS) and plain)):
                 return
             node = node.func.value
@@ -158,6 +96,12 @@ def _chain(node: ast.expr, creation: ast.Call) -> Iterator[ast.expr]:
             node = node.right if left else node.left
         else:
             return
+
+
+def _is_number(model: Model, call: ast.Call, argument: ast.expr) -> bool:
+    position = call.args.index(argument)
+    sites = model.call(call)
+    return bool(sites) and all(len(s.args) > position and s.args[position].kind is Kind.NUMBER for s in sites)
 
 
 def _keywords(model: Model, creation: ast.Call, wanted: dict[str, str]) -> Edits | None:
@@ -206,7 +150,7 @@ def _later(model: Model, creation: ast.Call, moved: ast.Call, owner: ast.Name, w
     scope = scope_of(model, creation)
     if not isinstance(first, ast.Assign) or second is None or scope is None or first is second:
         return None
-    steps = list(_chain(first.value, creation))
+    steps = list(_chain(model, first.value, creation))
     target = first.targets[0]
     here, there = block_of(model, first), block_of(model, second)
     if len(first.targets) != 1 or not isinstance(target, ast.Name) or target.id != owner.id or steps[-1:] != [creation]:

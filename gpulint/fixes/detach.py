@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpulint.finding import Applicability, Edit, Fix
 from gpulint.fixes.text import atom
-from gpulint.model import Model, Value
+from gpulint.model import Kind, Model, Value
 from gpulint.model.questions import Kept, is_attached
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
@@ -18,34 +18,41 @@ def detach_kept(model: Model, kept: Kept) -> Fix | None:
     """`.detach()` on the kept tensor, or on each tensor in the kept dict, list or tuple."""
     value = kept.site.args[0] if kept.site.args else None
     handed_over = kept.site.node is not kept.node  # a meter keeps it: the argument is in the caller's hands
-    node: ast.AST | None = kept.value
+    members: list[tuple[ast.expr, Value | None]] = []
     if handed_over and kept.value is kept.node:
-        node, value = _argument(model, kept.node)
+        members = _keywords(model, kept.node)
+    elif handed_over and isinstance(kept.value, ast.expr):
+        members = [(kept.value, _value_of(model, kept.node, kept.value))]
     elif isinstance(getattr(kept.value, "ctx", None), ast.Store):
-        statement = model.statement(kept.value)
-        node = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-        if isinstance(statement, ast.Assign) and any(isinstance(t, ast.Tuple | ast.List) for t in statement.targets):
-            node = None
-    if handed_over and kept.value is not kept.node:
-        value = _value_of(model, kept.node, kept.value)
-    edits = list(_edits(model, node, value)) if isinstance(node, ast.expr) else []
+        members = [(node, value) for node in _stored(model, kept.value)]
+    elif isinstance(kept.value, ast.expr):
+        members = [(kept.value, value)]
+    edits = [edit for node, each in members for edit in _edits(model, node, each)]
     if not edits or any(edit is None for edit in edits):
         return None
-    return Fix("Detach what is kept", Applicability.SAFE, tuple(e for e in edits if e is not None))
+    safe = not any(each is not None and each.opaque for _, each in members)  # it may be a tuple of tensors
+    applicability = Applicability.SAFE if safe else Applicability.UNSAFE
+    return Fix("Detach what is kept", applicability, tuple(e for e in edits if e is not None))
 
 
-def _argument(model: Model, call: ast.AST) -> tuple[ast.AST | None, Value | None]:
-    """The keyword argument that hands over what is kept, where only one is attached."""
+def _stored(model: Model, target: ast.AST) -> list[ast.expr]:
+    """What an assignment gives the target, where it gives one thing."""
+    statement = model.statement(target)
+    if isinstance(statement, ast.AnnAssign):
+        return [statement.value] if statement.value is not None else []
+    if isinstance(statement, ast.Assign) and target in statement.targets:
+        return [statement.value]
+    return []
+
+
+def _keywords(model: Model, call: ast.AST) -> list[tuple[ast.expr, Value | None]]:
+    """The keyword arguments that hand over what is kept."""
     if not isinstance(call, ast.Call):
-        return None, None
-    found: list[tuple[ast.AST, Value]] = []
+        return []
     for site in model.call(call)[:1]:
-        found = [
-            (k.value, site.keywords[k.arg])
-            for k in call.keywords
-            if k.arg in site.keywords and is_attached(site.keywords[k.arg])
-        ]
-    return found[0] if len(found) == 1 else (None, None)
+        given = [(k.value, site.keywords.get(k.arg)) for k in call.keywords if k.arg is not None]
+        return [(node, value) for node, value in given if value is not None and is_attached(value)]
+    return []
 
 
 def _value_of(model: Model, call: ast.AST, argument: ast.AST) -> Value | None:
@@ -72,15 +79,19 @@ def _edits(model: Model, node: ast.expr, value: Value | None) -> Iterator[Edit |
             if is_attached(each) or (each.items is not None and any(is_attached(i) for i in each.items)):
                 yield from _edits(model, member, each)
         return
+    if value is not None and value.kind is not Kind.TENSOR:
+        literal = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords else None
+        if isinstance(literal, ast.Dict | ast.List | ast.Tuple):  # `OrderedDict({"loss": loss})`
+            yield from _edits(model, literal, value)
+        else:
+            yield None
+        return
     span = model.span(node)
     if isinstance(node, _PLAIN):
         end = span.end
         yield Edit(end, end, ".detach()")
     elif isinstance(node, _COMPOSED):
-        if isinstance(model.parent(node), ast.Call | ast.AugAssign | ast.Assign | ast.Dict | ast.List | ast.Tuple):
-            yield from _bracketed(model, node)
-        else:
-            yield None
+        yield from _bracketed(model, node)
     else:
         yield None
 

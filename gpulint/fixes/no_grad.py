@@ -15,6 +15,12 @@ from gpulint.model.syntax import FunctionInfo
 _SCRIPTS = ("main", "run", "cli", "worker", "main_worker")
 
 
+def _uses_gradients(node: ast.AST) -> bool:
+    """A last look at the text that would lose its gradients."""
+    names = {n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") for n in ast.walk(node)}
+    return bool(names & {"backward", "grad", "requires_grad_", "enable_grad", "set_grad_enabled"})
+
+
 def switch_grad_off(model: Model, site: Site, info: FunctionInfo | None) -> Fix:
     """`@torch.no_grad()` where the whole function evaluates, else `with torch.no_grad():` around the loop."""
     torch = torch_name(model) or "torch"
@@ -29,7 +35,7 @@ def switch_grad_off(model: Model, site: Site, info: FunctionInfo | None) -> Fix:
 def _edits(model: Model, site: Site, info: FunctionInfo | None, torch: str) -> Edits | None:
     text = model.source.text
     if info is not None and info.module.path == model.path and not _only_loop(model, site, info):
-        if not isinstance(info.node, ast.FunctionDef):
+        if not isinstance(info.node, ast.FunctionDef) or _uses_gradients(info.node):
             return None  # a decorator on a coroutine ends before the coroutine runs
         return insert_before(text, model.span(info.node), [f"@{torch}.no_grad()"])  # nearest to the `def`
     if site.module.path != model.path:
@@ -37,7 +43,7 @@ def _edits(model: Model, site: Site, info: FunctionInfo | None, torch: str) -> E
     if info is not None and info is not site.variant.info:
         return None
     statement = _around(model, site)
-    if statement is None:
+    if statement is None or _uses_gradients(statement):
         return None
     return wrap_in_with(text, model.span(statement), f"{torch}.no_grad()")
 

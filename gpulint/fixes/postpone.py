@@ -142,6 +142,6 @@ def _later(
     guarded = conversions(model, site, loop, name, own, f"{name} = float({name})")
     if guarded is None or (guarded and not is_float):
         return None
-    kept = kept_on_device(model, read, suffix=widened(model) if is_float else "")
+    kept = kept_on_device(model, read, suffix=widened(model, read.base) if is_float and edits else "")
     every = merged((kept, *guarded, *(e for part in edits for e in part)))
     return Fix("Keep the value on the device and read it after the loop", Applicability.UNSAFE, every)

@@ -72,10 +72,8 @@ def _strip(model: Model, node: ast.expr) -> tuple[ast.expr, int | None, bool]:
     dot: int | None = None
     detach = False
     while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not (node.args or node.keywords):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _leaves_device(node, node.func.attr):
             attribute = node.func
-            if attribute.attr not in (*_TO_HOST, "detach"):
-                return node, dot, detach
         elif isinstance(node, ast.Attribute) and node.attr == "data":
             attribute = node
         else:
@@ -83,6 +81,14 @@ def _strip(model: Model, node: ast.expr) -> tuple[ast.expr, int | None, bool]:
         detach = detach or attribute.attr in ("detach", "data")
         dot = dot_of(model, attribute)
         node = attribute.value
+
+
+def _leaves_device(call: ast.Call, method: str) -> bool:
+    """A method that copies to the host, or that only drops the graph."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    if method == "to":
+        return len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value == "cpu"
+    return method in (*_TO_HOST, "detach") and not given
 
 
 def _is_scalar(node: ast.expr) -> bool:
@@ -119,7 +125,7 @@ def _first_call(node: ast.expr) -> ast.expr:
 def fresh(model: Model, read: Read) -> bool:
     """Whether nothing else changes the tensor in place later: it was just computed, and no ``+=`` follows."""
     base = read.base
-    if isinstance(base, ast.Call | ast.BinOp | ast.Compare):
+    if isinstance(base, ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare):
         return True
     scope = scope_of(model, base)
     if not isinstance(base, ast.Name) or scope is None:
@@ -131,7 +137,7 @@ def fresh(model: Model, read: Read) -> bool:
         if isinstance(parent, ast.AugAssign):
             return False
         statement = model.statement(store)
-        made |= isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call | ast.BinOp)
+        made |= isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call | ast.BinOp | ast.UnaryOp)
     in_place = any(
         isinstance(parent := model.parent(load), ast.Attribute)
         and parent.attr.endswith("_")
@@ -196,13 +202,15 @@ def floats(model: Model, site: Site, base: ast.expr) -> bool:
     node = _definition(model, base) if isinstance(base, ast.Name) else base
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in ("mean", "float", "double", "norm", "cross_entropy", "mse_loss", "nll_loss"):
+        if name in ("mean", "float", "double", "norm", "cross_entropy", "mse_loss", "nll_loss", "clip_grad_norm_"):
             return True
         if any(s.func.kind is Kind.LOSS for s in model.call(node)):
             return True
     return isinstance(base, ast.Name) and "loss" in base.id.lower()
 
 
-def widened(model: Model) -> str:
+def widened(model: Model, base: ast.expr) -> str:
     """Half precision would lose small addends: add up in float32."""
+    if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr in ("float", "double"):
+        return ""
     return ".float()" if _HALF.search(model.source.text) else ""

@@ -31,7 +31,7 @@ _HOST_FACTS = frozenset(
 _SAME = frozenset(["data", "T", "mT", "H", "real", "imag", "values", "indices"])
 
 
-_METADATA = re.compile(
+METADATA = re.compile(
     r"(^|_)(sizes?|shapes?|len|lengths?|num|n|name|names|ids?|paths?|width|height|info|meta|metadata|config|type|keys?|"
     r"batch_size|filename|epoch|step|iteration)(_|$)"
 )
@@ -176,7 +176,7 @@ def _of_tensor(owner: Value, name: str) -> Value:
     if name in _SAME:
         return owner._replace(kind=Kind.TENSOR)
     if owner.opaque or owner.kind is Kind.UNKNOWN:
-        if _METADATA.search(name):
+        if METADATA.search(name):
             return Value(loop=owner.loop)
         is_loss = "loss" in name and "losses" not in name
         return owner._replace(kind=Kind.TENSOR, opaque=not is_loss, scalar=is_loss)

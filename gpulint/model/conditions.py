@@ -68,7 +68,7 @@ def _flag(frame: Frame, test: ast.expr, env: Env) -> Rarity:
 def branch_rarity(frame: Frame, node: ast.If, env: Env) -> Rarity:
     """`rarity` of an ``if``, whose body may tell more: it fills a cache, or empties what was counted."""
     rare = rarity(frame, node.test, env)
-    if rare is Rarity.UNKNOWN and (_fills_cache(frame, node) or _empties(frame, node, env)):
+    if rare is Rarity.UNKNOWN and (_counts_down(node) or _fills_cache(frame, node) or _empties(frame, node, env)):
         return Rarity.RARE
     return rare
 
@@ -125,6 +125,18 @@ def _fills_cache(frame: Frame, node: ast.If) -> bool:
         if isinstance(n, ast.Assign)
         for t in n.targets
     )
+
+
+def _counts_down(node: ast.If) -> bool:
+    """`if shown < 5: …; shown += 1`: a handful of times in all."""
+    for part in ast.walk(node.test):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Lt | ast.LtE):
+            path = dotted(part.left)
+            if path is not None and any(
+                isinstance(n, ast.AugAssign) and dotted(n.target) == path for s in node.body for n in ast.walk(s)
+            ):
+                return True
+    return False
 
 
 def _empties(frame: Frame, node: ast.If, env: Env) -> bool:

@@ -30,7 +30,7 @@ class Evaluations(Steps):
         done: set[object] = set()
         for group in self.sites(SiteKind.CALL):
             for site in group:
-                if not self._runs_module(site) or self._inside_module(site):
+                if not self._runs_module(site) or self._inside_module(site) or self._frozen(site):
                     continue
                 root = evaluation_root(site)
                 inline = self.inline_evaluation(site)
@@ -48,10 +48,18 @@ class Evaluations(Steps):
                 yield site, confidence, root.info
                 break
 
+    @staticmethod
+    def _frozen(site: Site) -> bool:
+        """A module none of whose parameters needs a gradient records no graph by itself."""
+        module = site.func.ref.receiver if isinstance(site.func.ref, Closure) else site.func
+        return module is not None and (bool(getattr(module.ref, "frozen", False)) or module.const == "frozen")
+
     def _runs_module(self, site: Site) -> bool:
         """A module is called, or a method of one that calls modules."""
         if site.name == "forward":
             return True
+        if site.name.startswith(("load", "save", "init", "reset", "register", "set_", "get_input", "from_pretrained")):
+            return False
         closure = site.func.ref
         if not isinstance(closure, Closure) or closure.receiver is None or closure.receiver.kind is not Kind.MODULE:
             return False

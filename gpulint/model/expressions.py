@@ -165,11 +165,11 @@ def _compare(frame: Frame, node: ast.Compare, env: Env) -> Value:
     if len(node.ops) > 1 and any(v.is_tensor for v in values):
         frame.record(SiteKind.TEST, node, receiver=arithmetic(frame, values, detached=True))
     result = arithmetic(frame, values, detached=True)
-    if result.kind is Kind.UNKNOWN:
-        return Value(marks=result.marks)
-    if result.kind is Kind.NUMBER:
-        return Value(Kind.NUMBER, const=RARE if rarity(frame, node, env) is Rarity.RARE else None, marks=result.marks)
-    return result
+    if result.kind is Kind.TENSOR:
+        return result
+    if rarity(frame, node, env) is Rarity.RARE:
+        return Value(Kind.NUMBER, const=RARE, marks=result.marks)
+    return Value(Kind.NUMBER if result.kind is Kind.NUMBER else Kind.UNKNOWN, marks=result.marks)
 
 
 def _identity(node: ast.Compare, values: list[Value]) -> Value:

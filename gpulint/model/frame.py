@@ -187,7 +187,7 @@ def _evaluate() -> Callable[[Frame, ast.expr, Env], Value]:
     return evaluate
 
 
-_LOSS = re.compile(r"(\w+_)?loss(_\w+)?|(\w+)?Loss")
+_LOSS = re.compile(r"(\w+_)?loss(?!_(scale|weight|dict|fn|func|type|name|coef|history|meter|list|sum))(_\w+)?|\w*Loss")
 BUILTINS: dict[str, Value] = {
     name: Value(Kind.NAMESPACE, const=f"builtins.{name}")
     for name in [

@@ -71,6 +71,12 @@ class Guesses:
         return None
 
     def refine(self, frame: Frame, value: Value, path: str) -> Value:
+        refined = self._refined(frame, value, path)
+        if value.const == "frozen" and isinstance(refined.ref, Instance):
+            refined.ref.frozen = True
+        return refined
+
+    def _refined(self, frame: Frame, value: Value, path: str) -> Value:
         """What an unknown value must be by what the function (or class) asks of its path."""
         asked = frame.uses(path)
         where = self.chosen_device(frame)

@@ -19,7 +19,7 @@ from gpulint.model.questions import (
     kept_values,
     tensors_in,
 )
-from gpulint.model.sites import Site, SiteKind
+from gpulint.model.sites import RegionKind, Site, SiteKind
 from gpulint.model.steps import Step, Steps
 from gpulint.model.syntax import FunctionInfo, ModuleInfo, dotted
 from gpulint.model.values import Value
@@ -83,11 +83,23 @@ class KeptValues(Steps):
             if self._flushed(site, step.loop.node, root):
                 return False
             if mark in step.loop.carried:
-                return True
+                return not self._reset_outside(site, mark, step)
             inside = any(r.node is step.loop.node for r in site.region.outward())
             if inside:
                 return root == "self" or "." in site.path
         return root == "self" or (info is None) or not self._local(info, root)
+
+    def _reset_outside(self, site: Site, mark: Mark, step: Step) -> bool:
+        """Whether a step loop further out starts afresh on each pass: what the inner one keeps is bounded."""
+        outward = site.region.outward()
+        inner = next(
+            (i for i, r in enumerate(outward) if step.loop is not None and r.node is step.loop.node), len(outward)
+        )
+        for region in outward[inner + 1 :]:
+            info = self.loop_info(region.node)
+            if region.kind is RegionKind.LOOP and info is not None and info.is_step and mark not in info.carried:
+                return True
+        return False
 
     def _flushed(self, site: Site, loop: ast.AST, root: str) -> bool:
         """Whether the loop, the function that keeps, or a method called there empties the container."""

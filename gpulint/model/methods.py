@@ -151,6 +151,7 @@ def _unknown(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arg
                 loop=receiver.loop or frame.made_here,
                 marks=receiver.marks,
                 ref=receiver.ref if isinstance(receiver.ref, Instance) else None,
+                const=receiver.const if receiver.const == "frozen" else None,
             )
         return (
             receiver
@@ -176,7 +177,8 @@ def _unknown(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arg
         frame.variant.modes.add((node.lineno, name))
         return receiver
     if name == "requires_grad_":
-        return receiver
+        off = bool(args.positional) and args.positional[0].const is False
+        return receiver._replace(const="frozen") if off else receiver
     if (
         name == "append"
         and args.positional

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from gpulint.model.attributes import METADATA
 from gpulint.model.frame import Env, Frame
 from gpulint.model.heap import Instance
 from gpulint.model.moves import destination
@@ -133,7 +134,7 @@ def _members(receiver: Value, name: str) -> Value | None:
 def _like_forward(frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:
     """`model.generate(x)`, `vae.encode(x)`: a method that is given tensors computes with the module."""
     inputs = [v for value in args.all for v in frame.interpreter.flatten(value) if v.is_tensor]
-    if not inputs or name.startswith(_NOT_FORWARD):
+    if not inputs or name.startswith(_NOT_FORWARD) or METADATA.search(name):
         return UNKNOWN
     if isinstance(receiver.ref, Instance) and receiver.ref.cls is not None:
         return Value(loop=inputs[0].loop, marks=frozenset().union(*(v.marks for v in inputs)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from gpulint.model.values import NONE, UNKNOWN, Value
+from gpulint.model.values import NONE, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from gpulint.model.heap import Instance
@@ -73,8 +73,11 @@ class LoopInfo:
         """Data merely made in the loop does not make an epoch loop around a step loop one itself."""
         return (
             self.training is not None
-            or self.evaluation is not None
-            or (self.weak_evaluation is not None and not self.outer)
+            or (
+                self.evaluation is not None
+                and (self.iterates.kind is Kind.LOADER or not isinstance(self.node, ast.comprehension))
+            )
+            or (self.weak_evaluation is not None and not self.outer and not isinstance(self.node, ast.comprehension))
         )
 
     @property

@@ -7,12 +7,16 @@ from gpulint.report.display import clean
 
 
 def render(report: Report, style: Style) -> str:
-    lines = []
+    lines: list[str] = []
     for finding in report.findings:
         place = report.place(finding)
         where = f"{report.shown(finding.path)}:{place.line}:{place.column}"
-        lines.append(f"{where}: {finding.code} {finding.message}")
+        lines.append(_line(where, finding.code, finding.message))
     for problem in report.problems:
         where = f"{report.shown(problem.path)}:{problem.line}:{problem.column}"
-        lines.append(f"{where}: error: {problem.message}")
-    return "".join(f"{clean(' '.join(line.split()))}\n" for line in lines)
+        lines.append(_line(where, "error:", problem.message))
+    return "".join(lines)
+
+
+def _line(where: str, what: str, message: str) -> str:
+    return f"{clean(where)}: {what} {clean(' '.join(message.split()))}\n"

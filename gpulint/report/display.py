@@ -50,6 +50,8 @@ def cells(text: str) -> tuple[list[str], list[int]]:
 
     The second half of a wide character is an empty cell; tabs are expanded.
     """
+    if text.isascii() and text.isprintable():
+        return list(text), list(range(len(text) + 1))
     row: list[str] = []
     starts: list[int] = []
     for character in text:
@@ -67,7 +69,7 @@ def cells(text: str) -> tuple[list[str], list[int]]:
 
 def clean(text: str) -> str:
     """The text without anything that a terminal would obey; tabs become spaces."""
-    return text if text.isascii() and text.isprintable() else "".join(cells(text)[0])
+    return "".join(cells(text)[0])
 
 
 def measure(text: str) -> int:
@@ -116,7 +118,7 @@ def _words(text: str, width: int) -> list[str]:
     """Words that fit in a line; code that is too long breaks at its spaces, and anything else where it must."""
     words: list[str] = []
     for match in _WORD.finditer(text):
-        word = clean(match.group())
+        word = clean(" ".join(match.group().split()))
         for part in [word] if measure(word) <= width else word.split():
             words += pieces(cells(part)[0], width)
     return words

@@ -73,7 +73,7 @@ def _rule(rule: Rule) -> Object:
         "properties": {
             "group": rule.group,
             "severity": rule.severity.label,
-            "tags": ["gpu", "pytorch", rule.group, rule.severity.label],
+            "tags": list(dict.fromkeys(("gpu", "pytorch", rule.group, rule.severity.label))),
             "problem.severity": level,
         },
     }

@@ -37,7 +37,7 @@ def render(report: Report, style: Style) -> str:
         lines += page.summary(summary)
     while lines and not lines[-1]:
         lines.pop()
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 class _Page:

@@ -46,6 +46,8 @@ def _judge(model: Model, site: Site, step: Step) -> Confidence | None:
     value = site.receiver
     if not value.is_tensor or value.device is Device.HOST or "non_blocking" in site.keywords:
         return None
+    if site.name in ("to", "type") and "cpu" not in model.text(site.node).rpartition(f".{site.name}(")[2].lower():
+        return None  # a device that only may be the host
     if site.result.device is not Device.HOST and not (site.name == "numpy" and value.on_gpu):
         return None
     if value.kind is Kind.UNKNOWN or model.cannot_wait(site, step):

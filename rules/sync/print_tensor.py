@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import partial
 
@@ -27,10 +28,13 @@ def check(model: Model) -> Iterator[Finding]:
 
     No automatic fix: how often to log is yours to say.
     """
+    statements: set[ast.AST | None] = set()
     for group in model.sites(SiteKind.FORMAT):
         best = model.best(group, partial(_judge, model))
-        if best is None:
-            continue
+        statement = model.statement(group[0].node)
+        if best is None or statement in statements:
+            continue  # one print is one cause
+        statements.add(statement)
         confidence, site, step = best
         yield Finding(
             model.span(site.node),
