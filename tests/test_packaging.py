@@ -97,9 +97,7 @@ def test_each_way_to_install(how: str, tmp_path: Path) -> None:
         must([*pip, "wheel", *options, "--wheel-dir", tmp_path / "dist", source], tmp_path)
         wheel = next((tmp_path / "dist").glob("gpulint-*.whl"))
         names = zipfile.ZipFile(wheel).namelist()
-        assert {"gpulint/py.typed", "gpulint/model/torch_api.toml", "gpulint/rules/sync/__init__.py"} <= set(
-            names
-        )
+        assert {"gpulint/py.typed", "gpulint/model/torch_api.toml", "gpulint/rules/sync/__init__.py"} <= set(names)
         assert {name.partition("/")[0] for name in names} == {"gpulint", f"gpulint-{__version__}.dist-info"}
         must([*pip, "install", *options, wheel], tmp_path)
     else:

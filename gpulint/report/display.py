@@ -115,7 +115,7 @@ def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> lis
 
 
 def _words(text: str, width: int) -> list[str]:
-    """Words that fit in a line; code that is too long breaks at its spaces, and anything else where it must."""
+    """Words that fit in a line: code that is too long breaks at its spaces, other words where they must."""
     words: list[str] = []
     for match in _WORD.finditer(text):
         word = clean(" ".join(match.group().split()))

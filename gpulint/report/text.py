@@ -12,6 +12,7 @@ from gpulint.report.snippet import last_line, snippet
 from gpulint.report.summary import Summary, sentences, summarise
 
 MIN_WIDTH = 40
+MIN_FACTS = 28  # cells for the facts of the evidence, beside their places
 MAX_DIFF = 40  # rows of a fix; `--diff` shows the rest
 _HUES = {Severity.WRONG: "red", Severity.MEMORY: "magenta", Severity.SLOW: "yellow"}
 _LABELS = {
@@ -91,8 +92,8 @@ class _Page:
         column = max((measure(place) for place in places), default=0)
         first = f"{'':>{gutter}} = because: "
         indent = " " * len(first)
-        if len(first) + column > self.width * 2 // 3:
-            column = 0  # not enough room for facts in a column of their own
+        if self.width - len(first) - column < MIN_FACTS:
+            column = 0  # the facts have no column of their own
         hang = indent + " " * (column + 2)
         for number, (place, link) in enumerate(zip(places, chain, strict=True)):
             lead = self._lead("because", gutter) if number == 0 else indent
@@ -195,7 +196,8 @@ def _shift(lines: Sequence[tuple[str, Sequence[str]]], width: int) -> int:
     added = [line for mark, line in lines if mark == "+"]
     at, end = 0, 0
     for old, new in zip(removed, added, strict=False):
-        same = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        shorter = min(len(old), len(new))
+        same = next((n for n in range(shorter) if old[n] != new[n]), shorter)
         if same > end:
             at, end = same, same + 1
     return shift_for(total, at, end, width)

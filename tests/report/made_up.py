@@ -120,7 +120,11 @@ ITEM = Finding(
         Applicability.UNSAFE,
         (
             edit(TRAIN_TEXT, "loss.item()", "loss.detach()"),
-            edit(TRAIN_TEXT, "return total / len(loader)", "total = float(total)\n    return total / len(loader)"),
+            edit(
+                TRAIN_TEXT,
+                "return total / len(loader)",
+                "total = float(total)\n    return total / len(loader)",
+            ),
         ),
     ),
     "GPU101",
@@ -152,13 +156,19 @@ PINNED = Finding(
     "GPU201",
     DATA,
 )
-UNKNOWN = Finding(Span(0, 12), "a rule that this run does not know", Confidence.CERTAIN, (), None, "GPU999", TRAIN)
+UNKNOWN = Finding(Span(0, 12), "of a rule that did not run", Confidence.CERTAIN, code="GPU999", path=TRAIN)
 
 SOURCES: dict[Path, Source] = {TRAIN: from_text(TRAIN, TRAIN_TEXT), DATA: from_text(DATA, DATA_TEXT)}
 REPORT = Report(
     results=(
         Checked(TRAIN, (ITEM, CLOCK, UNKNOWN)),
-        RuleCrashed(DATA, "GPU101", "KeyError: 'x'", "Traceback (most recent call last):\n  …\nKeyError: 'x'\n", (PINNED,)),
+        RuleCrashed(
+            DATA,
+            "GPU101",
+            "KeyError: 'x'",
+            "Traceback (most recent call last):\n  …\nKeyError: 'x'\n",
+            (PINNED,),
+        ),
         ParseFailed(ROOT / "broken.py", 3, 7, "'(' was never closed"),
         Checked(ROOT / "clean.py", ()),
     ),

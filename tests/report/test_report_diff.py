@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpulint.finding import Edit
@@ -62,6 +62,7 @@ def test_no_edits_no_diff() -> None:
 _LINES = st.text(st.sampled_from("ab \n\r"), max_size=40)
 
 
+@settings(deadline=None)
 @given(_LINES, st.data())
 def test_with_all_context_it_is_the_old_text_and_the_new(text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up import CLEAN, ITEM, PINNED, REPORT, alone, span
 
@@ -151,8 +151,8 @@ def many(*findings: Finding, fixed: int = 0) -> Report:
         (many(replace(ITEM, fix=None), fixed=1), "Fixed 1 finding. 1 finding left in 1 file (1 certain)."),
         (
             many(PINNED, ITEM),
-            "Found 2 findings in 2 files (1 certain, 1 likely).\n"
-            "1 fixable with --fix (1 more with --unsafe-fixes).",
+            """Found 2 findings in 2 files (1 certain, 1 likely).
+1 fixable with --fix (1 more with --unsafe-fixes).""",
         ),
     ],
 )
@@ -162,9 +162,7 @@ def test_the_summary(report: Report, expected: str) -> None:
 
 def test_errors_are_in_the_summary() -> None:
     report = replace(CLEAN, results=[ParseFailed(Path("/project/a.py"), 2, 3, "invalid syntax")])
-    assert render(report, "text") == (
-        "a.py:2:3: error: invalid syntax\n\nNo findings in 0 files. 1 error.\n"
-    )
+    assert render(report, "text") == ("a.py:2:3: error: invalid syntax\n\nNo findings in 0 files. 1 error.\n")
 
 
 # ---- order, paths ----------------------------------------------------------------------------------
@@ -204,13 +202,17 @@ def reports(draw: st.DrawFn) -> Report:
     start, end = sorted((draw(offset), draw(offset)))
     cuts = sorted(draw(st.lists(offset, min_size=2, max_size=4)))
     edits = tuple(Edit(a, b, draw(_TEXT)) for a, b in zip(cuts[::2], cuts[1::2], strict=False))
-    evidence = (Evidence(Path("x.py"), 1, 1, draw(_PROSE)), Evidence(Path("pack/age.py"), 12, 1, draw(_PROSE)))
+    evidence = (
+        Evidence(Path("x.py"), 1, 1, draw(_PROSE)),
+        Evidence(Path("pack/age.py"), 12, 1, draw(_PROSE)),
+    )
     manual = draw(st.booleans())
     kind = Applicability.MANUAL if manual else Applicability.SAFE
     fix = Fix(draw(_PROSE), kind, () if manual else edits, draw(_TEXT) if manual else "")
     return alone(replace(ITEM, span=Span(start, end), message=draw(_PROSE), evidence=evidence, fix=fix), text)
 
 
+@settings(deadline=None)
 @given(reports(), st.integers(40, 120))
 def test_every_line_fits_and_nothing_reaches_the_terminal_as_a_command(report: Report, width: int) -> None:
     plain = render(report, "text", Style(explain=True, width=width))
@@ -220,6 +222,7 @@ def test_every_line_fits_and_nothing_reaches_the_terminal_as_a_command(report: R
         assert not any(unicodedata.category(c) == "Cc" or c in "\u202e\u2028" for c in line)
 
 
+@settings(deadline=None)
 @given(reports())
 def test_colours_change_nothing_else(report: Report) -> None:
     plain = render(report, "text", Style(explain=True))
@@ -227,11 +230,13 @@ def test_colours_change_nothing_else(report: Report) -> None:
     assert [line.rstrip() for line in _ANSI.sub("", painted).split("\n")] == plain.split("\n")
 
 
+@settings(deadline=None)
 @given(_TEXT, st.integers(0, 60), st.integers(2, 60))
 def test_cut_lines_fit(text: str, shift: int, width: int) -> None:
     assert width_of(clip(cells(text)[0], shift, width)) <= width
 
 
+@settings(deadline=None)
 @given(_PROSE, st.integers(10, 60))
 def test_wrapping_loses_no_word(text: str, width: int) -> None:
     lines = wrap(text, width)
