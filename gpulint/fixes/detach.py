@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from gpulint.finding import Applicability, Edit, Fix
+from gpulint.fixes.names import scope_of, uses
 from gpulint.fixes.text import atom
 from gpulint.model import Kind, Model, Value
 from gpulint.model.questions import Kept, is_attached
@@ -27,12 +29,24 @@ def detach_kept(model: Model, kept: Kept) -> Fix | None:
         members = [(node, value) for node in _stored(model, kept.value)]
     elif isinstance(kept.value, ast.expr):
         members = [(kept.value, value)]
+    if _flows_on(model, kept):
+        return None
     edits = [edit for node, each in members for edit in _edits(model, node, each)]
     if not edits or any(edit is None for edit in edits):
         return None
     safe = not any(each is not None and each.opaque for _, each in members)  # it may be a tuple of tensors
     applicability = Applicability.SAFE if safe else Applicability.UNSAFE
     return Fix("Detach what is kept", applicability, tuple(e for e in edits if e is not None))
+
+
+def _flows_on(model: Model, kept: Kept) -> bool:
+    """Whether a forward pass may gather what it goes on with: detaching that would stop its gradients."""
+    scope = scope_of(model, kept.site.node) if not kept.step.training and kept.site.module.path == model.path else None
+    root = re.split(r"[.\[]", kept.site.path)[0]
+    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) or root in ("self", ""):
+        return False
+    found = uses(scope, root)
+    return bool(found.stores) and any(model.span(n).start > model.span(kept.site.node).end for n in found.loads)
 
 
 def _stored(model: Model, target: ast.AST) -> list[ast.expr]:

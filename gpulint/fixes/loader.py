@@ -40,10 +40,12 @@ def copy_without_waiting(model: Model, node: ast.AST) -> Fix | None:
 
 def _option(model: Model, loader: Loader, name: str, value: str) -> Edits | None:
     call = loader.node
-    given = any(k.arg == name for k in call.keywords)
+    given = next((k.value for k in call.keywords if k.arg == name), None)
+    if given is not None and not isinstance(given, ast.Constant):
+        return None  # the value comes from elsewhere: that is the place to change
     if len(call.args) > _POSITION[name] or any(isinstance(a, ast.Starred) for a in call.args):
         return None
-    if any(k.arg is None for k in call.keywords) or (name in loader.options and not given):
+    if any(k.arg is None for k in call.keywords) or (name in loader.options and given is None):
         return None  # it is given by a dict or by a wrapper
     return keyword_edits(model, call, name, value)
 

@@ -9,10 +9,25 @@ from gpulint.finding import Applicability, Fix
 from gpulint.fixes.names import LOOPS, ancestors
 from gpulint.fixes.text import merged, torch_name
 from gpulint.model import Model, Site
-from gpulint.model.questions import callees, evaluation_root, trains
+from gpulint.model.questions import callees, evaluation_root, is_attached, names_evaluation, trains
 from gpulint.model.syntax import FunctionInfo
+from gpulint.model.values import UNKNOWN
 
+_STEPS = ("forward", "training_step", "compute_loss", "__call__")  # run by a framework, or by others, to train
 _SCRIPTS = ("main", "run", "cli", "worker", "main_worker")
+
+
+def _trained(site: Site, info: FunctionInfo) -> bool:
+    """Whether the function may serve a training step that is not seen: by its hook, or by what it returns."""
+    if info.name in _STEPS:
+        return True
+    methods = [m for name in _STEPS if info.cls is not None and (m := info.cls.method(name)) is not None]
+    if any(isinstance(n, ast.Attribute) and n.attr == info.name for m in methods for n in ast.walk(m.node)):
+        return True
+    root = evaluation_root(site)
+    result = root.result if root is not None else UNKNOWN
+    attached = is_attached(result) or any(is_attached(v) for v in result.items or ())
+    return attached and not names_evaluation(info.name)
 
 
 def _uses_gradients(node: ast.AST) -> bool:
@@ -35,7 +50,7 @@ def switch_grad_off(model: Model, site: Site, info: FunctionInfo | None) -> Fix:
 def _edits(model: Model, site: Site, info: FunctionInfo | None, torch: str) -> Edits | None:
     text = model.source.text
     if info is not None and info.module.path == model.path and not _only_loop(model, site, info):
-        if not isinstance(info.node, ast.FunctionDef) or _uses_gradients(info.node):
+        if not isinstance(info.node, ast.FunctionDef) or _uses_gradients(info.node) or _trained(site, info):
             return None  # a decorator on a coroutine ends before the coroutine runs
         return insert_before(text, model.span(info.node), [f"@{torch}.no_grad()"])  # nearest to the `def`
     if site.module.path != model.path:

@@ -17,10 +17,10 @@ from gpulint.finding import ParseFailed
 from gpulint.model.evidence import mark_gpu_programs
 from gpulint.model.interpreter import Interpreter
 from gpulint.model.model import Model
-from gpulint.model.screen import relevant, worth_running
+from gpulint.model.screen import HOOK_NAMES, relevant, relevant_statement, steps, worth_running
 from gpulint.model.settle import settle
 from gpulint.model.sites import Site, Variant
-from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo, walk
+from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo, called_names
 from gpulint.model.values import Value
 
 if TYPE_CHECKING:
@@ -79,17 +79,13 @@ def _interpret(
     failures: dict[Path, ParseFailed] = {}
     entries = []
     for module in index.modules.values():
-        if not relevant(module.source.text):
-            failure = _syntax_error(module)
-            module.__dict__.pop("tree", None)
-            if failure is not None:
-                failures[module.path] = failure
-            continue
         failure = _syntax_error(module)
         if failure is not None:
             failures[module.path] = failure
-        else:
+        elif relevant(module.source.text) and _worth_entering(module):
             entries.append(module)
+        else:
+            module.forget_tree()  # parsed again if a relevant file imports it
     for module in entries:
         with _contained(interpreter, module):
             interpreter.run_module(module)
@@ -133,35 +129,53 @@ def _run_roots(interpreter: Interpreter, modules: list[ModuleInfo]) -> None:
             interpreter.rerun_if_stale(variant)
 
 
+def _worth_entering(module: ModuleInfo) -> bool:
+    """Whether any function of the file, or its top level, is worth running."""
+    if "__name__" in module.source.text:
+        return True  # a script: what it calls gets its context from here
+    for node in module.tree.body:
+        if isinstance(node, ast.ClassDef):
+            methods = [m for m in node.body if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef)]
+            called = set().union(*(called_names(module.segment(m)) for m in methods if m.name in HOOK_NAMES))
+            model = any(m.name == "forward" for m in methods)
+            for method in methods:
+                if model and method.name not in HOOK_NAMES and method.name not in called:
+                    if steps(module.segment(method)):
+                        return True
+                    continue
+                hook = method.name in HOOK_NAMES or method.name in called
+                if method.name != "__init__" and worth_running(method.name, module.segment(method), hook):
+                    return True
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if worth_running(node.name, module.segment(node), False):
+                return True
+        elif relevant_statement(module.segment(node)):
+            return True
+    return False
+
+
 def _worth_running(interpreter: Interpreter, info: FunctionInfo) -> bool:
     if info.name == "__init__":
         return False
     hook = interpreter.hook_phase(info) is not None
+    if not hook and info.cls is not None and interpreter.base_kind(info.cls) == "module_base":
+        return steps(info.module.segment(info.node))  # a model's method is part of a step, not a loop of steps
     texts = [info.module.segment(info.node)]
     if hook and info.cls is not None:  # forward calls the class's helpers
-        called = _called_names(info.node)
+        called = called_names(texts[0])
         texts += [info.module.segment(m.node) for name, m in info.cls.methods.items() if name in called]
     return any(worth_running(info.name, text, hook) for text in texts)
 
 
 def _named_from(index: Index, modules: list[ModuleInfo]) -> dict[ModuleInfo, set[str]]:
     """Per module, the names that it and its importers call."""
-    called = {module: _called_names(module.tree) for module in modules}
+    called = {module: called_names(module.source.text) for module in modules}
     named = {module: set(names) for module, names in called.items()}
     for importer, targets in (index.imports or {}).items():
         for target in targets:
             if target in named and importer in called:
                 named[target] |= called[importer]
     return named
-
-
-def _called_names(tree: ast.AST) -> set[str]:
-    names: set[str] = set()
-    for node in walk(tree):
-        if type(node) is ast.Call:
-            func = node.func
-            names.add(func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
-    return names
 
 
 def _drop_assumed(interpreter: Interpreter) -> None:

@@ -41,7 +41,7 @@ class Guesses:
 
     def module_uses(self, module: ModuleInfo) -> dict[str, set[str]]:
         if module not in self._module_uses:
-            self._module_uses[module] = uses(module.tree)
+            self._module_uses[module] = uses(module.source.text)
         return self._module_uses[module]
 
     def convention(self, path: str) -> Kind | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from gpulint.model.api import api
+
 _LIBRARIES = re.compile(r"\btorch\b|\blightning\b|\btransformers\b|\baccelerate\b|\bignite\b|\bapex\b")
 
 # A step, a loader, an evaluation, a wrapper: what alone makes a function worth a run.
@@ -27,7 +29,7 @@ _FILE = re.compile(f"{_STEP}|{_READ}|{_TRUTH}")
 _HOOK = re.compile(rf"\.(?:item|tolist|cpu|numpy|cuda|type_as|to|any|all)\(|{_READ}|{_TRUTH}|{_STEP}")
 _ANY_STEP = re.compile(_STEP)
 _LOOP = re.compile(r"\b(?:for|while)\b")
-_ANY_READ = re.compile(r"\.(?:item|tolist|cpu|numpy|cuda|to|append)\(|\b(?:float|int|bool|print)\(|\+=")
+_ANY_READ = re.compile(r"\.(?:item|tolist|cpu|numpy|cuda|to)\(|\b(?:float|print)\(|logg|f\"|append\(\w*loss")
 _SETUP = frozenset(
     [
         "reset_parameters",
@@ -47,9 +49,22 @@ _SETUP = frozenset(
 )
 
 
+HOOK_NAMES = frozenset(name for phases in api().hooks.values() for names in phases.values() for name in names)
+
+
 def relevant(text: str) -> bool:
     """Whether the file uses torch (or a framework on it) and has anything to find."""
     return _LIBRARIES.search(text) is not None and _FILE.search(text) is not None
+
+
+def relevant_statement(text: str) -> bool:
+    """Whether a statement at a file's top level has anything to find."""
+    return _FILE.search(text) is not None and not text.startswith(("import ", "from "))
+
+
+def steps(text: str) -> bool:
+    """Whether the text takes a step, draws from a loader, or evaluates."""
+    return _ANY_STEP.search(text) is not None
 
 
 def worth_running(name: str, text: str, hook: bool) -> bool:
@@ -62,4 +77,4 @@ def worth_running(name: str, text: str, hook: bool) -> bool:
         return _HOOK.search(text) is not None
     if name in _SETUP:
         return False
-    return _ANY_STEP.search(text) is not None or (_LOOP.search(text) is not None and _ANY_READ.search(text) is not None)
+    return steps(text) or (_LOOP.search(text) is not None and _ANY_READ.search(text) is not None)
