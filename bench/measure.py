@@ -34,16 +34,12 @@ class Run:
         return max(self.peaks, default=0) / MIB
 
 
-def measure(
-    command: Sequence[str | Path], *, limit: float = 600.0, watch: bool = True, keep: bool = True
-) -> Run:
+def measure(command: Sequence[str | Path], *, limit: float = 600.0, watch: bool = True, keep: bool = True) -> Run:
     """Run ``command``; with ``watch`` follow its children's memory too; ``keep`` its output."""
     words = tuple(str(word) for word in command)
     sink = subprocess.PIPE if keep else subprocess.DEVNULL
     started = time.perf_counter()
-    process = subprocess.Popen(
-        words, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL, start_new_session=True
-    )
+    process = subprocess.Popen(words, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL, start_new_session=True)
     watcher = Watcher(process.pid) if watch else None
     outputs = [Reader(stream) for stream in (process.stdout, process.stderr) if stream]
     late = threading.Event()

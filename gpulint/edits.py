@@ -236,7 +236,9 @@ def add_import(text: str, line: str) -> Edits:
     position = 0
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         position = 1
-    while position < len(body) and isinstance(body[position], ast.ImportFrom) and body[position].module == "__future__":
+    for statement in body[position:]:
+        if not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
+            break
         position += 1
     newline = _newline(text)
     if position < len(body):

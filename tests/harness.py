@@ -90,9 +90,7 @@ def expected(text: str) -> Places:
     return wanted
 
 
-def check(
-    files: Mapping[str, str] | str, *codes: str, config: Settings | None = None
-) -> Project:
+def check(files: Mapping[str, str] | str, *codes: str, config: Settings | None = None) -> Project:
     """Findings and ``# expect:`` comments agree, in every file; with codes, as to these rules only."""
     texts = {"main.py": files} if isinstance(files, str) else dict(files)
     texts = {name: dedent(text) for name, text in texts.items()}

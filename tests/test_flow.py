@@ -10,17 +10,11 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 from harness import FLOW, REPOSITORY, settings
 
-from gpulint.model import SiteKind, analyse
+from gpulint.model import analyse
 from gpulint.source import from_text
 
 # Reveals whose comment says what is right and the analysis does not say yet: file, expression, why.
-NOT_YET: dict[tuple[str, str], str] = {
-    ("containers.py", "pair[-2]"): "a negative index does not count from the end",
-    ("functions.py", "size"): "a member of a shape is not known to be a number",
-    ("modules.py", "self.scale"): "parameters do not move with their module",
-    ("modules.py", "net.mean"): "buffers do not move with their module",
-    ("modules.py", "net.scale"): "parameters do not move with their module",
-}
+NOT_YET: dict[tuple[str, str], str] = {}
 
 _REVEAL = re.compile(r"^\s*reveal\((.*)\)  # revealed: (.*)$")
 
@@ -71,9 +65,7 @@ def _case(program: Path, path: Path, line: int, expression: str, wanted: str) ->
     return pytest.param(program, path, line, expression, wanted, id=f"{name}:{line}:{expression}", marks=marks)
 
 
-@pytest.mark.parametrize(
-    ("program", "path", "line", "expression", "wanted"), [_case(*reveal) for reveal in reveals()]
-)
+@pytest.mark.parametrize(("program", "path", "line", "expression", "wanted"), [_case(*reveal) for reveal in reveals()])
 def test_reveal(program: Path, path: Path, line: int, expression: str, wanted: str) -> None:
     found = revealed(program).get((path, line))
     assert found is not None, f"{path.relative_to(REPOSITORY)}:{line}: no analysis reached `reveal({expression})`"

@@ -30,19 +30,7 @@ def container_method(frame: Frame, node: ast.Call, receiver: Value, name: str, a
     if not isinstance(node.func, ast.Attribute):
         return UNKNOWN
     target = node.func.value
-    if name in ("append", "appendleft", "add", "insert") and args.positional:
-        grow(frame, node, target, receiver, args.positional[-1], env)
-        return NONE
-    if name == "extend" and args.positional:
-        inner = frame.interpreter.element_of(args.positional[0])
-        grow(frame, node, target, receiver, inner, env)
-        return NONE
-    if name == "update":
-        merged = _updated(receiver, args)
-        write_back(frame, target, merged, env)
-        return NONE
-    if name == "clear":
-        write_back(frame, target, Value(Kind.CONTAINER), env)
+    if _changed(frame, node, target, receiver, name, args, env):
         return NONE
     element = receiver.element if receiver.element is not None else UNKNOWN
     if name == "items":
@@ -74,6 +62,23 @@ def container_method(frame: Frame, node: ast.Call, receiver: Value, name: str, a
     if name in ("count", "index"):
         return NUMBER
     return UNKNOWN
+
+
+def _changed(
+    frame: Frame, node: ast.Call, target: ast.expr, receiver: Value, name: str, args: Arguments, env: Env
+) -> bool:
+    """Methods that change the container: its new value goes back to where it came from."""
+    if name in ("append", "appendleft", "add", "insert") and args.positional:
+        grow(frame, node, target, receiver, args.positional[-1], env)
+    elif name == "extend" and args.positional:
+        grow(frame, node, target, receiver, frame.interpreter.element_of(args.positional[0]), env)
+    elif name == "update":
+        write_back(frame, target, _updated(receiver, args), env)
+    elif name == "clear":
+        write_back(frame, target, Value(Kind.CONTAINER), env)
+    else:
+        return False
+    return True
 
 
 def _looked_up(receiver: Value, args: Arguments, element: Value, name: str) -> Value:

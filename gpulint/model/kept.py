@@ -34,10 +34,9 @@ class KeptValues(Steps):
 
     def kept_outputs(self) -> Iterator[Kept]:
         """Outputs on the GPU that are collected over steps and used on the host afterwards."""
-        bulky: Callable[[list[Value]], bool] = lambda values: any(
-            v.on_gpu and v.bulk and not v.attached for v in values
-        )  # noqa: E731
-        yield from self._here("kept outputs", bulky, graphs=False)
+        yield from self._here(
+            "kept outputs", lambda values: any(v.on_gpu and v.bulk and not v.attached for v in values), graphs=False
+        )
 
     def _here(self, what: str, wanted: Callable[[list[Value]], bool], graphs: bool) -> Iterator[Kept]:
         """Those of the project's kept values that are reported in this file; found once for all files."""

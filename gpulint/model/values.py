@@ -109,7 +109,7 @@ class Value(NamedTuple):
             return f"{self.kind.value}[{self.where.value}]"
         if self.kind in (Kind.NAMESPACE, Kind.OBJECT):
             return f"{self.kind.value}[{self.const}]"
-        return self.kind.value
+        return str(self.kind.value)
 
     @property
     def where(self) -> Device:
