@@ -84,11 +84,21 @@ def set_keyword(text: str, call: Span, name: str, value: str) -> Edits | None:
     if len(layout.spans) > 1 and _own_line(text, layout.spans[-1].start) and _own_line(text, layout.spans[-2].start):
         separator = "," + _newline(text) + _indent(text, layout.spans[-1].start)
     if layout.trailing_comma:
-        comma = text.find(",", last, layout.close)
-        if "#" in text[last:comma]:
-            return None
-        return (insert(comma + 1, separator[1:] + addition + ("," if separator != ", " else "")),)
+        return _after_comma(text, layout, last, separator, addition)
     return (insert(last, separator + addition),)
+
+
+def _after_comma(text: str, layout: _Call, last: int, separator: str, addition: str) -> Edits | None:
+    """Behind a trailing comma, and behind the comment that belongs to the last argument."""
+    comma = text.find(",", last, layout.close)
+    if "#" in text[last:comma]:
+        return None
+    if separator == ", ":
+        return (insert(comma + 1, f" {addition}"),)
+    end = _line_end(text, comma)
+    if end > layout.close:
+        return (insert(comma + 1, f"{separator[1:]}{addition},"),)
+    return (insert(end, f"{_indent(text, layout.spans[-1].start)}{addition},{_newline(text)}"),)
 
 
 def insert_positional(text: str, call: Span, value: str) -> Edits | None:

@@ -13,7 +13,7 @@ from gpulint.model.questions import (
     names_evaluation,
     trains,
 )
-from gpulint.model.sites import Site, SiteKind, Variant
+from gpulint.model.sites import LoopInfo, Site, SiteKind, Variant
 from gpulint.model.steps import Steps
 from gpulint.model.syntax import FunctionInfo
 from gpulint.model.values import Kind
@@ -82,8 +82,24 @@ class Evaluations(Steps):
         info = self.loop_info(loop.node) if loop is not None else None
         if site.grad is not True or info is None or info.training is not None or info.evaluation is None:
             return None
+        if self._uses_gradients(info):
+            return None
         modes = [m for m in site.variant.modes if m[0] < site.line]
         return info.node if modes and max(modes)[1] == "eval" else None
+
+    def _uses_gradients(self, info: LoopInfo) -> bool:
+        """Whether the loop's body, or a function that it calls, asks for gradients: an attack, saliency."""
+        graph = self._interpreter.memo["callees"]
+        inside = {node for node in ast.walk(info.node) if isinstance(node, ast.Call)}
+        if any(
+            isinstance(c.func, ast.Attribute) and c.func.attr in ("grad", "backward", "requires_grad_") for c in inside
+        ):
+            return True
+        return any(
+            node in inside and trains(graph, variant)
+            for variant in self._interpreter.variants
+            for _, _, node in variant.callers
+        )
 
     def _evaluation_confidence(self, site: Site, root: Variant) -> Confidence:
         step = self.step(site)

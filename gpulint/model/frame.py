@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.model.heap import Closure, Instance
 from gpulint.model.sites import Region, RegionKind, Site, SiteKind, Variant
 from gpulint.model.syntax import FunctionInfo, ModuleInfo, dotted
-from gpulint.model.values import NONE, UNKNOWN, Fresh, Kind, Value, join
+from gpulint.model.values import NONE, UNKNOWN, Fresh, Graph, Kind, Value, join
 
 if TYPE_CHECKING:
     from gpulint.model.interpreter import Interpreter
@@ -138,6 +138,8 @@ class Frame:
         """Assign a local name; what was known of paths below it is gone."""
         if value.kind is Kind.UNKNOWN:
             value = self.interpreter.refine(self, value, name)
+        elif value.kind is Kind.TENSOR and value.graph is Graph.UNKNOWN and self.grad and "backward" in self.uses(name):
+            value = value._replace(graph=Graph.ATTACHED, sure=False)
         elif value.opaque and value.kind is Kind.TENSOR and ("backward" in self.uses(name) or _LOSS.fullmatch(name)):
             value = value._replace(opaque=False, scalar=True, bulk=False)  # one of the things a model returned
         prefix = name + "."

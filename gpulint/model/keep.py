@@ -105,7 +105,12 @@ def grow(frame: Frame, node: ast.Call, target: ast.expr, old: Value, value: Valu
     kept = with_mark(value, mark)
     frame.record(SiteKind.KEEP, node, receiver=old, args=(value,), result=kept, path=dotted(target) or _text(target))
     # a list of known members becomes one of unknown length
-    new = Value(Kind.CONTAINER, element=kept if old.element is None else join(old.element, kept), marks=old.marks)
+    new = Value(
+        Kind.CONTAINER,
+        element=kept if old.element is None else join(old.element, kept),
+        marks=old.marks,
+        const=old.const,
+    )
     write_back(frame, target, new, env)
 
 

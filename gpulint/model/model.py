@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from gpulint.model.api import api
 from gpulint.model.base import confidence_of
+from gpulint.model.conditions import always_leaves
 from gpulint.model.evaluation import Evaluations
 from gpulint.model.heap import Loader
 from gpulint.model.keep import Mark
@@ -69,12 +70,24 @@ class Model(Reads, KeptValues, Evaluations):
         """Whether the code stands in a branch on a version, or in an ``except``: a shim."""
         current: ast.AST | None = node
         while current is not None:
-            if isinstance(current, ast.If) and re.search(r"version|hasattr", ast.unparse(current.test), re.I):
+            if isinstance(current, ast.If) and _on_version(current):
                 return True
             if isinstance(current, ast.ExceptHandler):
                 return True
-            current = self.parent(current)
+            parent = self.parent(current)
+            body = getattr(parent, "body", None)
+            if isinstance(current, ast.stmt) and isinstance(body, list) and current in body:
+                earlier = body[: body.index(current)]
+                if any(
+                    isinstance(s, ast.If) and always_leaves(s.body, returns=True) and _on_version(s) for s in earlier
+                ):
+                    return True
+            current = parent
         return False
+
+
+def _on_version(node: ast.If) -> bool:
+    return re.search(r"version|hasattr", ast.unparse(node.test), re.I) is not None
 
 
 __all__ = ["Model", "Step", "confidence_of"]

@@ -298,7 +298,8 @@ def _other(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Valu
         )
         return NONE
     if api().has("classes.iterable_dataset", name) or api().has("classes.dataset_wrapper", name):
-        return Value(Kind.OBJECT, const=name, ref=first.ref, element=first if first.kind is not Kind.UNKNOWN else None)
+        part = Value(Kind.OBJECT, const=name, ref=first.ref, element=first if first.kind is not Kind.UNKNOWN else None)
+        return container(part) if name.endswith("random_split") else part
     moved = frame.interpreter.moved_by_name(frame, name.rpartition(".")[2], args)
     if moved is not None:
         return moved

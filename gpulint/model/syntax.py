@@ -49,8 +49,8 @@ def walk(node: ast.AST, *, into_scopes: bool = True) -> Iterator[ast.AST]:
                     stack.append(value)
 
 
-_CHAIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-_CALLED = re.compile(r"(?<!def )\b([A-Za-z_]\w*)\(")
+_CHAIN = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+_CALLED = re.compile(r"(?<!def )\b([^\W\d]\w*)\(")
 
 
 def uses(text: str) -> dict[str, set[str]]:

@@ -44,7 +44,8 @@ def _judge(model: Model, site: Site, step: Step) -> Confidence | None:
     value = site.receiver
     if not value.is_tensor or value.on_gpu or value.pinned is not Pin.PINNED or not site.result.on_gpu:
         return None
-    return None if "non_blocking" in site.keywords or not model.gpu else model.confidence(site.result)
+    given = "non_blocking" in site.keywords or len(site.args) > (1 if site.name == "cuda" else 2)
+    return None if given or not model.gpu else model.confidence(site.result)
 
 
 BEFORE = """\
