@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from harness import FIXTURES, assert_places, codes_of, expected, fixable, relint
 
 from gpulint.finding import Applicability, Finding
 from gpulint.fix import MAX_ROUNDS, apply_edits, apply_fixes
 from gpulint.rule import Rule, all_rules
 from gpulint.source import Source, compiles, decode, from_text, replaced
-from tests.harness import FIXTURES, assert_places, codes_of, expected, fixable, relint
 
 RULES = {rule.name: rule for rule in all_rules()}
 FOLDERS = sorted(path for path in FIXTURES.iterdir() if path.is_dir() and path.name != "demo")
