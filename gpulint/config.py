@@ -204,7 +204,8 @@ def _our_table(pyproject: Mapping[str, Any]) -> object | None:
 
 def _parse(data: bytes, file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+        table: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+        return table
     except UnicodeDecodeError:
         raise ConfigError(file, "", "is not valid TOML: it is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:

@@ -7,7 +7,7 @@ import gc
 import sys
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,7 +82,7 @@ def _interpret(
         failure = _syntax_error(module)
         if failure is not None:
             failures[module.path] = failure
-        elif relevant(module.source.text) and _worth_entering(module):
+        elif relevant(module.source.text) and _worth_entering(module, HOOK_NAMES | set(settings.step_functions)):
             entries.append(module)
         else:
             module.forget_tree()  # parsed again if a relevant file imports it
@@ -129,25 +129,25 @@ def _run_roots(interpreter: Interpreter, modules: list[ModuleInfo]) -> None:
             interpreter.rerun_if_stale(variant)
 
 
-def _worth_entering(module: ModuleInfo) -> bool:
+def _worth_entering(module: ModuleInfo, hooks: Set[str]) -> bool:
     """Whether any function of the file, or its top level, is worth running."""
     if "__name__" in module.source.text:
         return True  # a script: what it calls gets its context from here
     for node in module.tree.body:
         if isinstance(node, ast.ClassDef):
             methods = [m for m in node.body if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef)]
-            called = set().union(*(called_names(module.segment(m)) for m in methods if m.name in HOOK_NAMES))
+            called = set().union(*(called_names(module.segment(m)) for m in methods if m.name in hooks))
             model = any(m.name == "forward" for m in methods)
             for method in methods:
-                if model and method.name not in HOOK_NAMES and method.name not in called:
+                if model and method.name not in hooks and method.name not in called:
                     if steps(module.segment(method)):
                         return True
                     continue
-                hook = method.name in HOOK_NAMES or method.name in called
+                hook = method.name in hooks or method.name in called
                 if method.name != "__init__" and worth_running(method.name, module.segment(method), hook):
                     return True
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if worth_running(node.name, module.segment(node), False):
+            if worth_running(node.name, module.segment(node), node.name in hooks):
                 return True
         elif relevant_statement(module.segment(node)):
             return True

@@ -18,6 +18,7 @@ from gpulint.model.syntax import ModuleInfo, dotted, uses
 from gpulint.model.values import UNKNOWN, Device, Fresh, Graph, Kind, Value, tensor
 
 if TYPE_CHECKING:
+    from gpulint.config import Settings
     from gpulint.model.calls import Arguments
 
 _MOVES = re.compile(
@@ -34,6 +35,8 @@ _CONVENTIONS = {
 
 
 class Guesses:
+    settings: Settings
+
     def __init__(self) -> None:
         self._unseen: dict[tuple[object, str], Instance] = {}
         self._module_uses: dict[ModuleInfo, dict[str, set[str]]] = {}
@@ -118,7 +121,8 @@ class Guesses:
             owner = frame.info.cls
         key = (owner, path)
         if key not in self._unseen:
-            self._unseen[key] = Instance(None, None, Device.UNKNOWN)
+            always = self.settings.gpu == "always"
+            self._unseen[key] = Instance(None, None, Device.GPU if always else Device.UNKNOWN)
             self._unseen[key].sure = False
         return self._unseen[key]
 
