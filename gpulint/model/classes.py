@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Any
 
 from gpulint.model.api import api, canonical
@@ -194,7 +195,9 @@ class Classes:
         if phase is None or info.cls is None or receiver is None:
             return []
         where = receiver.where if receiver.kind is Kind.MODULE else Device.UNKNOWN
-        if where is Device.UNKNOWN:
+        if _ON_HOST.search(info.cls.name) or _ON_HOST.search(info.module.path.stem):
+            where = Device.UNKNOWN  # a transform of images that a loader's worker runs
+        elif where is Device.UNKNOWN:
             where = self.chosen_device(frame)  # type: ignore[attr-defined]
         names = [a.arg for a in info.node.args.args][1:]
         if info.name == "forward":
@@ -380,6 +383,9 @@ class Classes:
         return None
 
 
+_ON_HOST = re.compile(
+    r"transforms?$|augment|preprocess|Resize|Crop|Jitter|Transform|ToTensor|^transforms?|_transforms?_", re.I
+)
 _NOT_TENSORS = frozenset(
     ["mode", "train", "training", "return_loss", "return_dict", "output_attentions", "targets", "target_sizes"]
 )
