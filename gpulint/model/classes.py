@@ -383,9 +383,7 @@ class Classes:
         return None
 
 
-_ON_HOST = re.compile(
-    r"transforms?$|augment|preprocess|Resize|Crop|Jitter|Transform|ToTensor|^transforms?|_transforms?_", re.I
-)
+_ON_HOST = re.compile(r"transforms?$|augment|preprocess|resize|crop|jitter|totensor|^transforms?", re.I)
 _NOT_TENSORS = frozenset(
     ["mode", "train", "training", "return_loss", "return_dict", "output_attentions", "targets", "target_sizes"]
 )
