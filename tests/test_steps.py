@@ -208,3 +208,31 @@ def test_no_gpu_no_waiting() -> None:
 def test_a_file_that_does_not_parse_is_one_failure() -> None:
     with pytest.raises(AssertionError, match="cannot parse"):
         project({"broken.py": "def f(:\n", "fine.py": "x = 1\n"})
+
+
+def test_a_predicate_that_is_rare_is_a_guard() -> None:
+    check(
+        HEAD
+        + """
+class Logger:
+    def due(self, step):
+        if step % self.every == 0:
+            self.every *= 2
+            return True
+        return False
+
+def train(model, loader, optimizer, logger: Logger, debug=False):
+    model.cuda()
+    for step, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        if logger.due(step):
+            print(loss.item())
+        if debug is True:
+            print(loss.item())
+        if debug is False:
+            print(loss.item())  # expect: GPU101
+""",
+        "GPU101",
+    )

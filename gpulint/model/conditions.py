@@ -45,6 +45,10 @@ def rarity(frame: Frame, test: ast.expr, env: Env) -> Rarity:
         return rarity(frame, test.value, env)
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and not _is_text(test.left):
         return Rarity.UNKNOWN if _is_one(test.right) else Rarity.COMMON
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and _is_bool(test.comparators[0]):
+        same = isinstance(test.ops[0], ast.Is | ast.Eq) is bool(getattr(test.comparators[0], "value", None))
+        inner = rarity(frame, test.left, env)
+        return inner if same else _opposite(inner)  # `if flag is True:`
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compare(frame, test.left, test.ops[0], test.comparators[0], env)
     if isinstance(test, ast.Name | ast.Attribute):
@@ -190,6 +194,10 @@ def resets(scope: ast.AST, path: str) -> bool:
         ):
             return True
     return False
+
+
+def _is_bool(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _opposite(value: Rarity) -> Rarity:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.model import loaders
 from gpulint.model.api import api
+from gpulint.model.binding import Binding
 from gpulint.model.classes import Classes
-from gpulint.model.conditions import Rarity, rarity
 from gpulint.model.containers import element_of
 from gpulint.model.effects import Effects
 from gpulint.model.expressions import evaluate
@@ -49,7 +49,7 @@ MAX_VARIANTS = 6  # of one function; later calls share one whose arguments are j
 MAX_RUNS = 4  # of one variant
 
 
-class Interpreter(Effects, Guesses, Names, Classes):
+class Interpreter(Effects, Binding, Names, Classes):
     def __init__(self, index: Index, settings: Settings) -> None:
         Effects.__init__(self)
         Guesses.__init__(self)
@@ -173,61 +173,6 @@ class Interpreter(Effects, Guesses, Names, Classes):
             for d in info.decorators
         )
 
-    def _bind(
-        self, closure: Closure, positional: list[Value], keywords: dict[str, Value], frame: Frame, exact: bool
-    ) -> dict[str, Value]:
-        """Parameters to arguments; defaults, annotations and conventions for what is not given."""
-        args = closure.info.node.args
-        names = [a.arg for a in (*args.posonlyargs, *args.args)]
-        values = list(positional)
-        if closure.receiver is not None:
-            values.insert(0, closure.receiver)
-        bound: dict[str, Value] = dict(zip(names, values))
-        if args.vararg is not None:
-            rest = values[len(names) :]
-            bound[args.vararg.arg] = (
-                Value(Kind.CONTAINER, items=tuple(rest), element=join_all(tuple(rest)))
-                if rest
-                else Value(Kind.CONTAINER)
-            )
-        known = {*names, *(a.arg for a in args.kwonlyargs)}
-        extra = {k: v for k, v in keywords.items() if k not in known}
-        bound.update({k: v for k, v in keywords.items() if k in known})
-        if args.kwarg is not None:
-            if exact:
-                bound[args.kwarg.arg] = Value(
-                    Kind.CONTAINER,
-                    keys=tuple(extra),
-                    items=tuple(extra.values()),
-                    element=join_all(tuple(extra.values())),
-                )
-            else:
-                bound[args.kwarg.arg] = Value(Kind.CONTAINER, element=join_all(tuple(extra.values())))
-        annotations = {a.arg: a.annotation for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
-        defaults = dict(zip(reversed(names), reversed(args.defaults)))
-        defaults.update({a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults) if d is not None})
-        inner = self._definition_frame(closure, frame)
-        for name, annotation in annotations.items():
-            value = bound.get(name)
-            if value is None and name in defaults:
-                value = evaluate(inner, defaults[name], {})
-                if value.kind is Kind.NONE:
-                    promised = self.annotated(inner, annotation, name)
-                    value = promised if promised.kind is not Kind.UNKNOWN else value
-                bound[name] = value
-            elif value is None or (value.kind is Kind.UNKNOWN and not value.on_gpu):
-                promised = self.annotated(inner, annotation, name)
-                if promised.kind is Kind.UNKNOWN:
-                    promised = self.refine(inner, value or UNKNOWN, name)
-                elif value is not None:
-                    promised = promised._replace(loop=value.loop, marks=value.marks)
-                bound[name] = promised
-        return bound
-
-    def _definition_frame(self, closure: Closure, frame: Frame) -> Frame:
-        variant = Variant(closure.info, closure.info.module, True)
-        return Frame(self, variant, closure.env)
-
     def _variant(self, info: FunctionInfo, bound: dict[str, Value], grad: bool | None) -> Variant:
         key = (info, grad, tuple((name, _key(value)) for name, value in bound.items()))
         variant = self._variants.get(key)
@@ -332,17 +277,6 @@ class Interpreter(Effects, Guesses, Names, Classes):
         if method is None:
             return UNKNOWN
         return self.invoke(Closure(method, {}, owner), args, keywords or {}, frame, node)
-
-    def call_rarity(self, frame: Frame, node: ast.Call, env: Env) -> Rarity:
-        """A predicate of the project that returns a guard's condition is a guard."""
-        target = evaluate(frame, node.func, env)
-        if target.kind is Kind.FUNCTION and isinstance(target.ref, Closure):
-            body = target.ref.info.body
-            statements = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-            if len(statements) == 1 and isinstance(statements[0], ast.Return) and statements[0].value is not None:
-                inner = self._definition_frame(target.ref, frame)
-                return rarity(inner, statements[0].value, {})
-        return Rarity.UNKNOWN
 
     def allowed(self, variant: Variant) -> bool:
         """Whether the function is decorated with a name that the configuration allows to synchronise."""
