@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 import traceback
@@ -59,6 +60,7 @@ def check(project: Project, settings_for: SettingsFor, *, fix: bool = False, uns
     for _ in range(MAX_ROUNDS if fix else 0):
         if not _mend(outcome, unsafe):
             break
+        gc.collect()  # the last round's trees and values refer to one another
         _lint(project, settings_for, outcome)
     outcome.originals = {
         path: source for path, source in originals.items() if outcome.sources[path].text != source.text

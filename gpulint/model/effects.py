@@ -28,7 +28,7 @@ class Effects:
         self.marks: dict[tuple[str, ast.AST], Mark] = {}
         self.loaders: dict[ast.AST, Loader] = {}
         self.statistics: Counter[str] = Counter()
-        self.memo: dict[str, Any] = {}  # answers that all files of the project share
+        self.memo: dict[Any, Any] = {}  # answers that all files of the project share
         self.running_modules: set[FunctionInfo] = set()  # functions that call modules
         self.variants: list[Variant] = []
         self._made: dict[ast.AST, Made] = {}
@@ -85,13 +85,14 @@ class Effects:
         tagged = self.tag(element, loop.node if loop is not None else Fresh.FRESH, strong=True)
         return tagged._replace(loop=tagged.loop)
 
-    def carried(self, frame: Frame, node: ast.AST, head: Env) -> None:
-        """Which accumulations the loop's head still holds: they survive from pass to pass."""
+    def carried(self, frame: Frame, node: ast.AST, before: Env, head: Env) -> None:
+        """Which accumulations the body adds that the loop's head still holds: they survive from pass to pass."""
         info = self.loops.get(node)
         if info is not None:
             marks: set[Any] = set(info.carried)
-            for value in head.values():
-                self._gather(value, marks)
+            for name, value in head.items():
+                if before.get(name) is not value:
+                    self._gather(value, marks)
             info.carried = frozenset(marks)
 
     def _gather(self, value: Value, into: set[Any]) -> None:

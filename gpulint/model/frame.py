@@ -70,6 +70,7 @@ class Frame:
         self.returned: Value | None = None
         self.final: Env | None = None
         self.globals: set[str] = set()
+        self.paths: set[str] = set()  # names below which the environment may know a path: `x.y`
         self.self_name = ""
         self.self_value: Value | None = None
 
@@ -142,10 +143,10 @@ class Frame:
             value = value._replace(graph=Graph.ATTACHED, sure=False)
         elif value.opaque and value.kind is Kind.TENSOR and ("backward" in self.uses(name) or _LOSS.fullmatch(name)):
             value = value._replace(opaque=False, scalar=True, bulk=False)  # one of the things a model returned
-        prefix = name + "."
-        stale = [key for key in env if key.startswith(prefix)]
-        for key in stale:
-            del env[key]
+        if name in self.paths:
+            prefix = name + "."
+            for key in [key for key in env if key.startswith(prefix)]:
+                del env[key]
         env[name] = value
         if name in self.globals and self.module.env is not None and self.module.env is not env:
             old = self.module.env.get(name)
@@ -160,11 +161,16 @@ class Frame:
             prefix = path + "."
             for key in [key for key in env if key.startswith(prefix)]:
                 del env[key]
+            self.knows(path)
             env[path] = value
         if isinstance(owner.ref, Instance):
             owner.ref.set(target.attr, value)
         elif isinstance(owner.ref, ModuleInfo) and owner.ref.env is not None:
             owner.ref.env.setdefault(target.attr, value)
+
+    def knows(self, path: str) -> None:
+        """The environment gets an entry for a path: assigning a name above it must drop the entry."""
+        self.paths.add(path.partition(".")[0])
 
     def forget(self, path: str | None, env: Env) -> None:
         """A method of ``path`` ran and may have changed its attributes: the heap knows them now."""

@@ -240,6 +240,7 @@ class Guesses:
         if known.kind is Kind.UNKNOWN:
             promised = self.annotated(frame, test.args[1]) if not isinstance(test.args[1], ast.Tuple) else UNKNOWN
             if promised.kind is not Kind.UNKNOWN:
+                frame.knows(path)
                 env[path] = promised._replace(loop=known.loop, marks=known.marks)
 
 

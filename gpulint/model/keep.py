@@ -128,6 +128,7 @@ def write_back(frame: Frame, target: ast.expr, value: Value, env: Env) -> None:
     elif isinstance(target, ast.Attribute):
         path = dotted(target)
         if path is not None:
+            frame.knows(path)
             env[path] = value
         owner = evaluate(frame, target.value, env)
         if isinstance(owner.ref, Instance):
@@ -182,6 +183,7 @@ def store_item(frame: Frame, target: ast.Subscript, value: Value, env: Env) -> N
         if base.kind is Kind.CONTAINER:
             write_back(frame, target.value, with_member(base, key, kept), env)
         if path is not None:
+            frame.knows(path)
             env[path] = value
     elif base.is_tensor:
         frame.interpreter.stored(frame, target, base, key, value)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 
 from gpulint.model.api import api
-from gpulint.model.sites import Site, SiteKind
+from gpulint.model.sites import Region, Site, SiteKind
 from gpulint.model.steps import Step, Steps
 from gpulint.model.values import Value
+
+_FETCHES = ("item", "tolist", "cpu", "builtins.float", "builtins.int")
 
 
 class Reads(Steps):
@@ -58,20 +60,25 @@ class Reads(Steps):
         """Whether the same unchanged tensor was fetched just before, with no GPU work in between."""
         node = self.read_node(site)
         text = ast.unparse(node) if isinstance(node, ast.expr) else ""
-        for other in site.variant.sites.values():
-            if (
-                other.node is site.node
-                or other.kind is not SiteKind.CALL
-                or other.name not in ("item", "tolist", "cpu", "builtins.float", "builtins.int")
-            ):
-                continue
+        for other in self._fetches(site):
             earlier = (other.line, other.node.col_offset) < (site.line, site.node.col_offset)  # type: ignore[attr-defined]
-            if not earlier or other.region is not site.region:
+            if other.node is site.node or not earlier:
                 continue
             first = self.read_node(other)
             if isinstance(first, ast.expr) and ast.unparse(first) == text and not self._work_between(other, site, text):
                 return True
         return False
+
+    def _fetches(self, site: Site) -> list[Site]:
+        """The sites that fetch in the region of this one, in this variant; gathered once."""
+        memo: dict[Region, list[Site]] | None = self._interpreter.memo.get(("fetches", site.variant))
+        if memo is None:
+            memo = {}
+            for other in site.variant.sites.values():
+                if other.kind is SiteKind.CALL and other.name in _FETCHES:
+                    memo.setdefault(other.region, []).append(other)
+            self._interpreter.memo["fetches", site.variant] = memo
+        return memo.get(site.region, [])
 
     def _work_between(self, first: Site, second: Site, text: str) -> bool:
         head = text.partition(".")[0].partition("[")[0]

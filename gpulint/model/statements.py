@@ -274,7 +274,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor, env: Env) -> Env | None:
         else:
             frame.interpreter.statistics["loop cap hits"] += 1
         frame.jumps.pop()
-        frame.interpreter.carried(frame, node, head)
+        frame.interpreter.carried(frame, node, env, head)
     after = run_block(frame, node.orelse, dict(head)) if node.orelse else head
     return join_env(after, jumps.breaks)
 
@@ -299,7 +299,7 @@ def _while(frame: Frame, node: ast.While, env: Env) -> Env | None:
         else:
             frame.interpreter.statistics["loop cap hits"] += 1
         frame.jumps.pop()
-        frame.interpreter.carried(frame, node, head)
+        frame.interpreter.carried(frame, node, env, head)
     if endless:
         return jumps.breaks
     after = run_block(frame, node.orelse, dict(head)) if node.orelse else head
