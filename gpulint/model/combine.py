@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gpulint.model.frame import Frame
-from gpulint.model.values import Device, Graph, Kind, Pin, Value
+from gpulint.model.values import Device, Graph, Kind, Pin, Value, few
 
 
 def arithmetic(frame: Frame, values: list[Value], *, detached: bool = False) -> Value:
     """What an operation on these gives: a tensor if one is, where the GPU ones are, attached if one is."""
     tensors = [v for v in values if v.is_tensor]
-    marks = frozenset().union(*(v.marks for v in values)) if values else frozenset()
+    marks = few(frozenset().union(*(v.marks for v in values)), values[0].marks) if values else frozenset()
     if not tensors:
         if any(v.kind is Kind.ARRAY for v in values):
             return Value(Kind.ARRAY, marks=marks, scalar=all(v.scalar or v.kind is not Kind.ARRAY for v in values))

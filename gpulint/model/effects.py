@@ -11,7 +11,7 @@ from gpulint.model.heap import Instance, Loader
 from gpulint.model.keep import Mark
 from gpulint.model.sites import Event, LoopInfo, SiteKind, Variant
 from gpulint.model.syntax import FunctionInfo, ModuleInfo
-from gpulint.model.values import NUMBER, Device, Fresh, Graph, Kind, Pin, Value, join
+from gpulint.model.values import NUMBER, Device, Fresh, Graph, Kind, Pin, Value, few, join
 
 if TYPE_CHECKING:
     from gpulint.config import Settings
@@ -134,7 +134,7 @@ class Effects:
         if source.kind is Kind.TENSOR or source.on_gpu:
             marks = source.marks
             if source.device is not Device.HOST:
-                marks = marks | {self.mark("fetch", node, frame.module)}
+                marks = few(marks | {self.mark("fetch", node, frame.module)}, marks)
             return result._replace(marks=marks, loop=result.loop or source.loop)
         return result._replace(marks=source.marks, loop=source.loop)
 

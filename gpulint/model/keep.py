@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpulint.model.heap import Instance
 from gpulint.model.sites import SiteKind
 from gpulint.model.syntax import ModuleInfo, dotted
-from gpulint.model.values import UNKNOWN, Kind, Value, container, join, mapping
+from gpulint.model.values import UNKNOWN, Kind, Value, container, few, join, mapping
 
 if TYPE_CHECKING:
     from gpulint.model.frame import Env, Frame
@@ -90,7 +90,7 @@ def accumulated(frame: Frame, node: ast.Assign, operation: ast.BinOp, value: Val
 def with_mark(value: Value, mark: Mark) -> Value:
     """The value, and whatever is in it, with the mark."""
     if value.kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.CONTAINER) and mark not in value.marks:
-        value = value._replace(marks=value.marks | {mark})
+        value = value._replace(marks=few(value.marks | {mark}, value.marks))
         if value.kind is Kind.CONTAINER:
             value = value._replace(
                 items=tuple(with_mark(v, mark) for v in value.items) if value.items is not None else None,

@@ -59,6 +59,12 @@ class Fresh(Enum):
 
 
 NO_MARKS: frozenset[Any] = frozenset()
+MAX_MARKS = 64  # on one value; what gathers more (a total over thousands of loops) forgets the rest
+
+
+def few(marks: frozenset[Any], otherwise: frozenset[Any]) -> frozenset[Any]:
+    """The marks, or what to keep instead where they are too many to carry along."""
+    return marks if len(marks) <= MAX_MARKS else otherwise
 
 
 class Value(NamedTuple):
@@ -159,7 +165,7 @@ def join(a: Value, b: Value) -> Value:
     """
     if a is b or a == b:
         return a
-    marks = a.marks | b.marks if a.marks or b.marks else NO_MARKS
+    marks = a.marks if a.marks == b.marks else few(a.marks | b.marks, a.marks)
     if a.kind is not b.kind:
         if a.kind is Kind.NONE or (a.kind is Kind.NUMBER and b.kind in _PROMOTED):
             return b._replace(marks=marks)
