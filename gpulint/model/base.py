@@ -41,6 +41,7 @@ class FileModel:
         self._by_kind: dict[SiteKind, dict[ast.AST, list[Site]]] = defaultdict(lambda: defaultdict(list))
         for site in sites:
             self._by_kind[site.kind][site.node].append(site)
+        self._in_order: dict[tuple[SiteKind, ...], list[list[Site]]] = {}
         self._parents: dict[ast.AST, ast.AST] | None = None
 
     @property
@@ -49,8 +50,12 @@ class FileModel:
 
     def sites(self, *kinds: SiteKind) -> Iterator[list[Site]]:
         """Per place in source order: how each variant of the function around it sees it."""
-        groups = [group for kind in kinds for group in self._by_kind[kind].values()]
-        yield from sorted(groups, key=lambda g: (g[0].line, getattr(g[0].node, "col_offset", 0)))
+        found = self._in_order.get(kinds)
+        if found is None:
+            groups = [group for kind in kinds for group in self._by_kind[kind].values()]
+            groups.sort(key=lambda g: (g[0].line, getattr(g[0].node, "col_offset", 0)))
+            found = self._in_order[kinds] = groups
+        yield from found
 
     def calls(self, *names: str) -> Iterator[list[Site]]:
         """Calls by method name or qualified name."""
