@@ -61,7 +61,10 @@ def augment(frame: Frame, node: ast.AugAssign, env: Env) -> None:
         result = result._replace(loop=None)
     site = frame.record(SiteKind.AUGMENT, node, receiver=old, args=(value,), result=result, path=path)
     site.name = type(node.op).__name__
-    assign(frame, node.target, with_mark(result, mark), env)
+    if isinstance(node.target, ast.Subscript):
+        store_item(frame, node.target, with_mark(result, mark), env, updated=True)
+    else:
+        assign(frame, node.target, with_mark(result, mark), env)
 
 
 def accumulated(frame: Frame, node: ast.Assign, operation: ast.BinOp, value: Value, env: Env) -> Value:
@@ -160,8 +163,8 @@ def with_member(base: Value, key: Value, value: Value) -> Value:
     )
 
 
-def store_item(frame: Frame, target: ast.Subscript, value: Value, env: Env) -> None:
-    """`base[key] = value`: on a tensor it copies, on a container it keeps."""
+def store_item(frame: Frame, target: ast.Subscript, value: Value, env: Env, updated: bool = False) -> None:
+    """`base[key] = value`: on a tensor it copies, on a container it keeps; `updated` for `base[key] += value`."""
     from gpulint.model.containers import subscript_path
     from gpulint.model.expressions import evaluate
 
@@ -178,7 +181,7 @@ def store_item(frame: Frame, target: ast.Subscript, value: Value, env: Env) -> N
             args=(value,),
             result=kept,
             path=dotted(target.value) or "",
-            name="constant-key" if isinstance(target.slice, ast.Constant) else "",
+            name="constant-key" if isinstance(target.slice, ast.Constant) else "updated" if updated else "",
         )
         if base.kind is Kind.CONTAINER:
             write_back(frame, target.value, with_member(base, key, kept), env)
