@@ -236,3 +236,44 @@ def train(model, loader, optimizer, logger: Logger, debug=False):
 """,
         "GPU101",
     )
+
+
+def test_a_step_function_named_with_its_class() -> None:
+    check(
+        HEAD
+        + """
+class Job:
+    def work(self, batch):
+        return batch.cuda().sum().item()  # expect: GPU101
+
+class Other:
+    def work(self, batch):
+        return batch.cuda().sum().item()
+""",
+        "GPU101",
+        config=settings(step_functions=("Job.work",)),
+    )
+
+
+def test_a_hook_in_a_file_that_never_names_torch() -> None:
+    check(
+        {
+            "base.py": HEAD
+            + """
+import lightning as L
+
+class Base(L.LightningModule):
+    def common(self, batch):
+        return self.net(batch.cuda()).sum().item()  # expect: GPU101
+""",
+            "child.py": """
+from base import Base
+
+class Child(Base):
+    def training_step(self, batch, batch_idx):
+        print(batch.cuda().sum().item())  # expect: GPU101
+        return self.common(batch)
+""",
+        },
+        "GPU101",
+    )

@@ -78,11 +78,12 @@ def _interpret(
     interpreter = Interpreter(index, settings)
     failures: dict[Path, ParseFailed] = {}
     entries = []
+    hooks = HOOK_NAMES | {name.rpartition(".")[2] for name in settings.step_functions}
     for module in index.modules.values():
         failure = _syntax_error(module)
         if failure is not None:
             failures[module.path] = failure
-        elif relevant(module.source.text) and _worth_entering(module, HOOK_NAMES | set(settings.step_functions)):
+        elif relevant(module.source.text, hooks) and _worth_entering(module, hooks):
             entries.append(module)
         else:
             module.forget_tree()  # parsed again if a relevant file imports it

@@ -7,6 +7,7 @@ it. Of what nothing calls, only functions that pass `worth_running` are interpre
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from gpulint.model.api import api
 
@@ -52,9 +53,14 @@ _SETUP = frozenset(
 HOOK_NAMES = frozenset(name for phases in api().hooks.values() for names in phases.values() for name in names)
 
 
-def relevant(text: str) -> bool:
-    """Whether the file uses torch (or a framework on it) and has anything to find."""
-    return _LIBRARIES.search(text) is not None and _FILE.search(text) is not None
+def relevant(text: str, hooks: Set[str] = HOOK_NAMES) -> bool:
+    """Whether the file uses torch (or a framework on it) and has anything to find.
+
+    A file that defines a hook counts as well: its class may have its base from another file of the project.
+    """
+    if _FILE.search(text) is None:
+        return False
+    return _LIBRARIES.search(text) is not None or any(f"def {hook}(" in text for hook in hooks)
 
 
 def relevant_statement(text: str) -> bool:

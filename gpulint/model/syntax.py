@@ -222,6 +222,8 @@ class Index:
             name, is_package = _module_name(root, source.path)
             info = ModuleInfo(source, name, is_package)
             self.modules[source.path] = info
+            if source.path.suffix == ".ipynb":
+                continue  # nothing imports a notebook, and `train.ipynb` often lies beside `train.py`
             self._by_name[name] = info
             if name:
                 self._by_last.setdefault(name[-1], []).append(info)
