@@ -60,4 +60,17 @@ def _without_waiting(model: Model, node: ast.AST, *, everywhere: bool = False) -
         return ()
     if not everywhere and not any(model.step(site) is not None for site in model.call(node)):
         return ()
+    if any(site.receiver.opaque for site in model.call(node)) and _own_batches(model):
+        return ()
     return keyword_edits(model, node, "non_blocking", "True") or ()
+
+
+def _own_batches(model: Model) -> bool:
+    """Whether the project has a batch of its own whose `to(device)` takes nothing else, as DETR's NestedTensor."""
+    for info in model._interpreter.infos.values():
+        if info.name == "to" and info.cls is not None:
+            arguments = info.node.args
+            names = {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
+            if "non_blocking" not in names and arguments.kwarg is None:
+                return True
+    return False
