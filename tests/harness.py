@@ -144,3 +144,31 @@ def fixable(finding: Finding, unsafe: bool = True) -> bool:
     if finding.fix is None or not finding.fix.edits:
         return False
     return unsafe or finding.fix.applicability is Applicability.SAFE
+
+
+# ---- steps -----------------------------------------------------------------------------------------------
+
+_STEP = re.compile(r"#\s*step:\s*(none|training|evaluation|evaluation and training)\s*$")
+
+
+def check_steps(files: Mapping[str, str] | str, config: Settings | None = None) -> None:
+    """Each ``probe()  # step: training`` runs once per step of that phase, or on none."""
+    texts = {"main.py": files} if isinstance(files, str) else dict(files)
+    texts = {name: dedent(text) for name, text in texts.items()}
+    analysed = project(texts, config, rules=())
+    wanted: dict[tuple[str, int], str] = {}
+    found: dict[tuple[str, int], str] = {}
+    for name, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            if (match := _STEP.search(line)) is not None:
+                wanted[name, number] = match[1]
+        for group in analysed.models[name].calls("probe"):
+            steps = {analysed.models[name].step(site) for site in group}
+            phases = {step.phase.value for step in steps if step is not None}
+            found[name, group[0].line] = " and ".join(sorted(phases)) or "none"
+    wrong = [
+        f"{name}:{line}: {found.get((name, line), 'none')}, not {wanted.get((name, line))}"
+        for name, line in sorted(set(found) | set(wanted))  # what no analysis reached runs on no step
+        if found.get((name, line), "none") != wanted.get((name, line))
+    ]
+    assert not wrong, "\n".join(["", *wrong])

@@ -67,4 +67,12 @@ def known():
     reveal(x)  # revealed: Tensor[gpu, detached]
 
 
-leaves(1), raises(1), chain("a"), matches("a"), known()
+def switched_on():
+    offload = True
+    x = torch.ones(2, device="cuda")
+    if offload:
+        x = x.cpu()
+    reveal(x)  # revealed: Tensor[host, detached]
+
+
+switched_on(), leaves(1), raises(1), chain("a"), matches("a"), known()

@@ -76,3 +76,17 @@ class Batch:
 sample = Batch(torch.ones(2), torch.ones(2))
 reveal(sample.image)  # revealed: Tensor[host, detached]
 reveal(sample.cuda().image)  # revealed: Tensor[gpu, detached]
+
+
+class Switch:
+    def on(self):
+        self.state = torch.ones(1, device="cuda")
+
+    def off(self):
+        self.state = torch.ones(1)
+
+
+switch = Switch()
+switch.on()
+switch.off()
+reveal(switch.state)  # revealed: Tensor[gpu, detached]

@@ -48,3 +48,4 @@ reveal(batch.get("mask"))  # revealed: Tensor[host, detached]
 reveal(batch.pop("mask"))  # revealed: Tensor[host, detached]
 options = dict(device="cuda")
 reveal(torch.ones(1, **options))  # revealed: Tensor[gpu, detached]
+reveal(pair[:1])  # revealed: Container[Tensor[gpu, detached]]

@@ -58,8 +58,8 @@ def endless():
 
 
 for x in data:
-    found = x
+    found = x.cuda()
     break
 else:
     found = torch.ones(1)
-reveal(found)  # revealed: Tensor[host, detached]
+reveal(found)  # revealed: Tensor[gpu, detached]

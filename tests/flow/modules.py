@@ -50,3 +50,6 @@ on_host = nn.Linear(2, 2)
 reveal(on_host(torch.ones(2)))  # revealed: Tensor[host, attached]
 frozen = nn.Linear(2, 2).cuda().requires_grad_(False)
 reveal(frozen(torch.ones(2).cuda()))  # revealed: Tensor[gpu, detached]
+saved = nn.Linear(2, 2).cuda()
+torch.save(saved.cpu().state_dict(), "saved.pt")
+reveal(saved)  # revealed: Module[gpu]
