@@ -16,8 +16,8 @@ from gpulint.config import Loader
 from gpulint.discover import discover
 from gpulint.engine import Outcome, Project, check, projects
 from gpulint.finding import Finding, ParseFailed, RuleCrashed
-from gpulint.fix import unified_diff, wanted, write_atomic
-from gpulint.source import Source, SourceError, decode, encode
+from gpulint.fix import unified_diff, write_atomic
+from gpulint.source import SourceError, decode, encode
 
 PARALLEL_FROM = 200_000  # characters of source from which a second process pays
 
@@ -196,6 +196,3 @@ def _code(outcome: Outcome, options: Options) -> int:
         return ERROR
     pending: Sequence[Finding] = outcome.fixed if options.diff else outcome.findings
     return FINDINGS if pending and not options.exit_zero else CLEAN
-
-
-__all__ = ["Options", "Source", "run", "wanted"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gpulint.model.analysis import Analysis, analyse, reveal
-from gpulint.model.model import Model, Step, confidence_of
+from gpulint.model.base import confidence_of
+from gpulint.model.model import Model
 from gpulint.model.sites import Phase, Site, SiteKind
+from gpulint.model.steps import Step
 from gpulint.model.values import Device, Graph, Kind, Pin, Value
 
 __all__ = [

@@ -71,10 +71,6 @@ def _zip(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
     return Value(Kind.CONTAINER, element=sequence(tuple(_element(frame, v) for v in args.positional)), ref=ref)
 
 
-def _same(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
-    return _first(args)
-
-
 def _next(frame: Frame, node: ast.Call, args: Arguments, env: Env) -> Value:
     if isinstance(_first(args).ref, Variant):
         frame.interpreter.add_caller(_first(args).ref, frame, node)

@@ -11,7 +11,7 @@ from gpulint.model.effects import unseen_batch
 from gpulint.model.frame import Env, Frame
 from gpulint.model.heap import Closure, Instance
 from gpulint.model.sites import Phase
-from gpulint.model.syntax import ClassInfo, FunctionInfo, ModuleInfo, dotted
+from gpulint.model.syntax import ClassInfo, FunctionInfo, dotted
 from gpulint.model.values import NONE, NUMBER, TEXT, UNKNOWN, Device, Fresh, Graph, Kind, Value, tensor
 
 if TYPE_CHECKING:
@@ -387,4 +387,3 @@ _ON_HOST = re.compile(r"transforms?$|augment|preprocess|resize|crop|jitter|toten
 _NOT_TENSORS = frozenset(
     ["mode", "train", "training", "return_loss", "return_dict", "output_attentions", "targets", "target_sizes"]
 )
-__all__ = ["Classes", "ModuleInfo"]

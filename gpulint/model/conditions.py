@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpulint.model.syntax import dotted
-from gpulint.model.values import Kind, Value
+from gpulint.model.values import Kind
 
 if TYPE_CHECKING:
     from gpulint.model.frame import Env, Frame
@@ -288,7 +288,3 @@ def always_leaves(body: list[ast.stmt], *, returns: bool = False, continues: boo
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         return dotted(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
     return continues and isinstance(last, ast.Continue)
-
-
-def rare_value() -> Value:
-    return Value(Kind.NUMBER, const=RARE)

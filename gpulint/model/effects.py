@@ -7,11 +7,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gpulint.model.frame import Env, Frame, Made
-from gpulint.model.heap import Instance, Loader
+from gpulint.model.heap import Loader
 from gpulint.model.keep import Mark
 from gpulint.model.sites import Event, LoopInfo, SiteKind, Variant
 from gpulint.model.syntax import FunctionInfo, ModuleInfo
-from gpulint.model.values import NUMBER, Device, Fresh, Graph, Kind, Pin, Value, few, join
+from gpulint.model.values import Device, Fresh, Graph, Kind, Pin, Value, few, join
 
 if TYPE_CHECKING:
     from gpulint.config import Settings
@@ -264,6 +264,3 @@ class Effects:
 def unseen_batch() -> Value:
     """A batch of a loader that cannot be seen: host, or wherever a framework placed it."""
     return Value(Kind.TENSOR, Device.UNKNOWN, Graph.DETACHED, sure=False, opaque=True)
-
-
-__all__ = ["NUMBER", "Effects", "Instance", "unseen_batch"]

@@ -7,7 +7,6 @@ from one script through a shared helper to another script.
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cache
 
@@ -101,6 +100,3 @@ def spread(index: Index, evident: list[ModuleInfo]) -> set[ModuleInfo]:
                     stack.append(other)
         reached |= seen
     return reached
-
-
-__all__ = ["ast", "has_evidence", "imports", "mark_gpu_programs"]

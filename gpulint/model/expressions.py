@@ -22,7 +22,7 @@ from gpulint.model.frame import Env, Frame
 from gpulint.model.heap import Closure
 from gpulint.model.keep import store_item
 from gpulint.model.sites import RegionKind, SiteKind
-from gpulint.model.syntax import FunctionInfo, dotted
+from gpulint.model.syntax import dotted
 from gpulint.model.values import (
     NONE,
     NUMBER,
@@ -284,5 +284,3 @@ _HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.Starred: _starred,
     ast.Call: call,
 }
-
-__all__ = ["FunctionInfo", "evaluate"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.model.heap import Closure, Instance
 from gpulint.model.sites import Region, RegionKind, Site, SiteKind, Variant
 from gpulint.model.syntax import FunctionInfo, ModuleInfo, dotted
-from gpulint.model.values import NONE, UNKNOWN, Fresh, Graph, Kind, Value, join
+from gpulint.model.values import UNKNOWN, Fresh, Graph, Kind, Value, join
 
 if TYPE_CHECKING:
     from gpulint.model.interpreter import Interpreter
@@ -252,4 +252,3 @@ BUILTINS: dict[str, Value] = {
 }
 BUILTINS["__name__"] = Value(Kind.TEXT)
 BUILTINS["__file__"] = Value(Kind.TEXT)
-__all__ = ["BUILTINS", "NONE", "Env", "Frame", "Jumps", "Made", "join_env"]

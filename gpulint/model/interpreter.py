@@ -11,7 +11,6 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpulint.model import loaders
 from gpulint.model.api import api
 from gpulint.model.binding import Binding
 from gpulint.model.classes import Classes
@@ -30,11 +29,8 @@ from gpulint.model.syntax import FunctionInfo, Index, ModuleInfo, dotted
 from gpulint.model.values import (
     NONE,
     NUMBER,
-    TEXT,
     UNKNOWN,
     Device,
-    Fresh,
-    Graph,
     Kind,
     Value,
     join,
@@ -394,6 +390,3 @@ def _key(value: Value) -> Value:
     if value.element is not None:
         value = value._replace(element=_key(value.element))
     return value
-
-
-__all__ = ["TEXT", "Fresh", "Graph", "Interpreter", "loaders"]

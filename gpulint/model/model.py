@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from gpulint.model.api import api
-from gpulint.model.base import confidence_of
 from gpulint.model.conditions import always_leaves
 from gpulint.model.evaluation import Evaluations
 from gpulint.model.heap import Loader
@@ -16,7 +15,6 @@ from gpulint.model.kept import KeptValues
 from gpulint.model.loaders import Cost, cost, yields_gpu
 from gpulint.model.reads import Reads
 from gpulint.model.sites import Site, SiteKind
-from gpulint.model.steps import Step
 from gpulint.model.syntax import ModuleInfo
 from gpulint.model.values import Kind
 
@@ -88,6 +86,3 @@ class Model(Reads, KeptValues, Evaluations):
 
 def _on_version(node: ast.If) -> bool:
     return re.search(r"version|hasattr", ast.unparse(node.test), re.I) is not None
-
-
-__all__ = ["Model", "Step", "confidence_of"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpulint.model.api import api
 from gpulint.model.combine import arithmetic, device_argument
 from gpulint.model.frame import Env, Frame
-from gpulint.model.heap import Closure, Instance
+from gpulint.model.heap import Closure
 from gpulint.model.sites import SiteKind
 from gpulint.model.values import (
     NONE,
@@ -313,6 +313,3 @@ def _other(frame: Frame, node: ast.Call, name: str, args: Arguments, first: Valu
         if tensors:
             return arithmetic(frame, tensors)._replace(sure=False, scalar=True)
     return Value(loop=loop or frame.made_here, marks=marks)
-
-
-__all__ = ["TEXT", "Instance", "call_outside", "sink"]

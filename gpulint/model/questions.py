@@ -15,7 +15,7 @@ from gpulint.model.values import Graph, Value
 
 if TYPE_CHECKING:
     from gpulint.model.interpreter import Interpreter
-    from gpulint.model.model import Step
+    from gpulint.model.steps import Step
 
 _EVALUATES = re.compile(
     r"(^|_)(?!evaluate_actions|val_to)(eval|evals|evaluate|evaluates|evaluation|evaluating|validate|validation|val|valid|test|testing|infer|inference|"

@@ -23,7 +23,7 @@ from gpulint.model.expressions import assign, evaluate, truth
 from gpulint.model.frame import Env, Frame, Jumps, join_env
 from gpulint.model.keep import accumulated, augment
 from gpulint.model.sites import RegionKind, SiteKind
-from gpulint.model.values import NUMBER, UNKNOWN, Kind, Value, container, join
+from gpulint.model.values import NUMBER, UNKNOWN, Kind, Value
 
 ROUNDS = 8  # lattice heights are 2: real code settles in two or three
 
@@ -334,5 +334,3 @@ _HANDLERS: dict[type[ast.stmt], Callable[..., Env | None]] = {
 }
 if hasattr(ast, "TryStar"):
     _HANDLERS[ast.TryStar] = _try
-
-__all__ = ["container", "join", "run_block", "run_statement"]
