@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpulint.finding import Edit, Span
-from gpulint.source import Source
+from gpulint.source import NEWLINE, Source
 
 Edits = tuple[Edit, ...]
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 _ELIF = re.compile(r"elif\b")
 
 
@@ -77,7 +76,7 @@ def set_keyword(text: str, call: Span, name: str, value: str) -> Edits | None:
     for keyword, at in layout.args:
         if keyword == name:
             old = text[at.start : at.end]
-            commented = "#" in old and _NEWLINE.search(old) is not None
+            commented = "#" in old and NEWLINE.search(old) is not None
             return None if commented else (replace(at, value),)
     addition = f"{name}={value}"
     if not layout.args:
@@ -176,7 +175,7 @@ def _own_line(text: str, offset: int) -> bool:
 
 
 def _newline(text: str) -> str:
-    match = _NEWLINE.search(text)
+    match = NEWLINE.search(text)
     return match.group() if match else "\n"
 
 
@@ -186,7 +185,7 @@ def _line_start(text: str, offset: int) -> int:
 
 def _line_end(text: str, offset: int) -> int:
     """The offset just behind the newline of the line that holds ``offset``."""
-    match = _NEWLINE.search(text, offset)
+    match = NEWLINE.search(text, offset)
     return match.end() if match else len(text)
 
 
@@ -285,7 +284,7 @@ def wrap_in_with(text: str, stmts: Span, header: str) -> Edits | None:
     indent = text[start : stmts.start]
     step = "\t" if "\t" in indent else "    "
     edits = [insert(start, f"{indent}with {header}:{_newline(text)}{step}")]
-    for newline in _NEWLINE.finditer(block[: stmts.end - start]):
+    for newline in NEWLINE.finditer(block[: stmts.end - start]):
         line = start + newline.end()
         if text[line : _line_end(text, line)].strip():
             edits.append(insert(line, step))

@@ -131,6 +131,7 @@ def _stdin(settings_for: Loader, options: Options, started: float) -> int:
 
 def _finish(outcome: Outcome, options: Options, started: float) -> int:
     from gpulint.report import Report, Style, render
+    from gpulint.report.summary import count
 
     if options.diff:
         text = "".join(
@@ -142,7 +143,7 @@ def _finish(outcome: Outcome, options: Options, started: float) -> int:
             warn(f"error: {_shown(problem.path)}:{problem.line}: {problem.message}")
         if outcome.fixed and not options.quiet:
             fixed, files = len(outcome.fixed), len(outcome.originals)
-            warn(f"would fix {_count(fixed, 'finding')} in {_count(files, 'file')}")
+            warn(f"would fix {count(fixed, 'finding')} in {count(files, 'file')}")
         return _code(outcome, options)
     report = Report(
         results=tuple(outcome.results),
@@ -166,10 +167,6 @@ def _finish(outcome: Outcome, options: Options, started: float) -> int:
 
 def _shown(path: Path) -> str:
     return os.path.relpath(path) if path.is_absolute() and path.is_relative_to(Path.cwd()) else str(path)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _width(options: Options) -> int:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 MAX_BYTES = 10_000_000
-_NEWLINE = re.compile(r"\r\n|\r|\n")  # what Python's parser takes as the end of a line, and nothing else
+NEWLINE = re.compile(r"\r\n|\r|\n")  # what Python's parser takes as the end of a line, and nothing else
 
 
 class SourceError(Exception):
@@ -37,7 +37,7 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+        return [0, *(match.end() for match in NEWLINE.finditer(self.text))]
 
     @property
     def line_count(self) -> int:
@@ -80,7 +80,7 @@ class Source:
     @property
     def newline(self) -> str:
         """The newline that the file uses first."""
-        match = _NEWLINE.search(self.text)
+        match = NEWLINE.search(self.text)
         return match.group() if match else "\n"
 
 
@@ -109,7 +109,7 @@ def decode(path: Path, raw: bytes) -> Source:
         name = "utf-8" if encoding == "utf-8-sig" else encoding
         text = raw[len(codecs.BOM_UTF8) if bom else 0 :].decode(name)
     except UnicodeDecodeError as error:
-        line = len(_NEWLINE.findall(raw[: error.start].decode("latin-1"))) + 1
+        line = len(NEWLINE.findall(raw[: error.start].decode("latin-1"))) + 1
         reason = f"byte {error.start} is not {error.encoding}"
         raise SourceError(path, f"cannot be decoded: {reason}", line) from None
     except (SyntaxError, LookupError, UnicodeError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ from gpulint.edits import Edits, insert_positional, set_keyword
 from gpulint.finding import Applicability, Edit, Fix
 from gpulint.fixes.text import merged
 from gpulint.model import Model
+from gpulint.model.conditions import on_version
 from gpulint.model.syntax import dotted
 
 _NAMES = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
@@ -167,7 +167,7 @@ def _is_shim(model: Model, node: ast.AST) -> bool:
             return True
         if isinstance(parent, ast.ExceptHandler):
             return True
-        if isinstance(parent, ast.If) and re.search(r"version|hasattr", ast.unparse(parent.test), re.I):
+        if isinstance(parent, ast.If) and on_version(parent):
             return True
         current = parent
     return False

@@ -10,7 +10,7 @@ from gpulint.fixes.accumulate import elementwise
 from gpulint.fixes.defer import after, interrupted, loop_around
 from gpulint.fixes.names import Loop, empty_list, inside, scope_of, set_before, uses
 from gpulint.fixes.reads import Read, fresh, kept_on_device
-from gpulint.fixes.text import atom, torch_name
+from gpulint.fixes.text import atom, together, torch_name
 from gpulint.model import Model, Site, Step
 from gpulint.model.syntax import dotted
 
@@ -111,11 +111,11 @@ def collect_tensors(model: Model, site: Site, step: Step, read: Read) -> Fix | N
         return None
     later = _later(model, scope, name, whole)
     as_array = ".numpy()" in model.text(read.node).replace(" ", "")
-    joins = [_join(model, node, as_array) for node in later]
-    if not joins or any(join is None for join in joins):
+    joins = together(_join(model, node, as_array) for node in later)
+    if not joins:
         return None
     suffix = "" if fresh(model, read) else ".clone()"
-    edits = (kept_on_device(model, read, suffix=suffix), *(e for join in joins if join is not None for e in join))
+    edits = (kept_on_device(model, read, suffix=suffix), *joins)
     return Fix("Collect on the device and copy once after the loop", Applicability.UNSAFE, edits)
 
 

@@ -6,6 +6,7 @@ import ast
 
 from gpulint.finding import Applicability, Fix
 from gpulint.model import Model
+from gpulint.model.syntax import keyword
 
 
 def sketch_of_ddp(model: Model, call: ast.AST) -> Fix:
@@ -54,8 +55,8 @@ def _loaders(model: Model) -> list[str]:
     for loader in model.loaders:
         call = loader.node
         name = _target(model, call) or "loader"
-        data = model.short(call.args[0], 40) if call.args else "dataset"
-        data = next((model.short(k.value, 40) for k in call.keywords if k.arg == "dataset"), data)
+        source = keyword(call, "dataset") or (call.args[0] if call.args else None)
+        data = model.short(source, 40) if source is not None else "dataset"
         kept = [
             " ".join(model.text(k).split())
             for k in call.keywords
@@ -63,7 +64,7 @@ def _loaders(model: Model) -> list[str]:
         ]
         kept += [] if len(call.args) < 2 else [f"batch_size={model.short(call.args[1], 40)}"]
         sampler = f"{name.rpartition('.')[2]}_sampler"
-        shuffle = next((k.value for k in call.keywords if k.arg == "shuffle"), None)
+        shuffle = keyword(call, "shuffle")
         order = f", shuffle={model.short(shuffle, 40)}" if shuffle is not None else ", shuffle=False"
         lines.append(f"{sampler} = DistributedSampler({data}{order})")
         lines.append(f"{name} = DataLoader({', '.join([data, f'sampler={sampler}', *kept])})")
@@ -77,7 +78,7 @@ def _loaders(model: Model) -> list[str]:
 
 def _sampler(model: Model) -> str:
     for loader in model.loaders:
-        shuffle = next((k.value for k in loader.node.keywords if k.arg == "shuffle"), None)
+        shuffle = keyword(loader.node, "shuffle")
         if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
             return f"{(_target(model, loader.node) or 'loader').rpartition('.')[2]}_sampler"
     first = next(iter(model.loaders), None)

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from gpulint.edits import Edits, insert_after, insert_before
 from gpulint.fixes.names import LOOPS, Loop, ancestors, block_of, inside, number, scope_of, uses
+from gpulint.fixes.text import together
 from gpulint.model import Model, Site, Step
 from gpulint.model.sites import RegionKind
 
@@ -111,9 +112,7 @@ def _written(model: Model, loop: Loop, points: Iterable[ast.stmt], outside: bool
     ]
     if outside:
         edits.append(after(model, loop, convert))
-    if any(edit is None for edit in edits):
-        return None
-    return tuple(e for edit in edits if edit is not None for e in edit)
+    return together(edits)
 
 
 def after(model: Model, statement: ast.stmt, line: str) -> Edits | None:

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 
 from gpulint.finding import Applicability, Edit, Fix
 from gpulint.fixes.names import scope_of, uses
-from gpulint.fixes.text import atom
+from gpulint.fixes.text import ATOMS, atom
 from gpulint.model import Kind, Model, Value
 from gpulint.model.questions import Kept, is_attached
 
-_PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 _COMPOSED = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.BoolOp, ast.Await)
 
 
@@ -101,7 +100,7 @@ def _edits(model: Model, node: ast.expr, value: Value | None) -> Iterator[Edit |
             yield None
         return
     span = model.span(node)
-    if isinstance(node, _PLAIN):
+    if isinstance(node, ATOMS):
         end = span.end
         yield Edit(end, end, ".detach()")
     elif isinstance(node, _COMPOSED):

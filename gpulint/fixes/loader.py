@@ -9,6 +9,7 @@ from gpulint.finding import Applicability, Fix
 from gpulint.fixes.text import keyword_edits, merged
 from gpulint.model import Model
 from gpulint.model.heap import Loader
+from gpulint.model.syntax import keyword
 
 _POSITION = {"num_workers": 5, "pin_memory": 7}  # of the arguments of `DataLoader`
 
@@ -40,7 +41,7 @@ def copy_without_waiting(model: Model, node: ast.AST) -> Fix | None:
 
 def _option(model: Model, loader: Loader, name: str, value: str) -> Edits | None:
     call = loader.node
-    given = next((k.value for k in call.keywords if k.arg == name), None)
+    given = keyword(call, name)
     if given is not None and not isinstance(given, ast.Constant):
         return None  # the value comes from elsewhere: that is the place to change
     if len(call.args) > _POSITION[name] or any(isinstance(a, ast.Starred) for a in call.args):
@@ -56,21 +57,10 @@ def _without_waiting(model: Model, node: ast.AST, *, everywhere: bool = False) -
     most = {"to": 2, "cuda": 1}.get(node.func.attr)
     if most is None or len(node.args) > most or any(isinstance(a, ast.Starred) for a in node.args):
         return ()
-    if any(k.arg == "non_blocking" for k in node.keywords):
+    if keyword(node, "non_blocking") is not None:
         return ()
     if not everywhere and not any(model.step(site) is not None for site in model.call(node)):
         return ()
-    if any(site.receiver.opaque for site in model.call(node)) and _own_batches(model):
+    if any(site.receiver.opaque for site in model.call(node)) and model.own_batches_copy_plainly():
         return ()
     return keyword_edits(model, node, "non_blocking", "True") or ()
-
-
-def _own_batches(model: Model) -> bool:
-    """Whether the project has a batch of its own whose `to(device)` takes nothing else, as DETR's NestedTensor."""
-    for info in model._interpreter.infos.values():
-        if info.name == "to" and info.cls is not None:
-            arguments = info.node.args
-            names = {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
-            if "non_blocking" not in names and arguments.kwarg is None:
-                return True
-    return False

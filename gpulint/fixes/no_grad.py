@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from gpulint.edits import Edits, add_import, insert_before, wrap_in_with
+from gpulint.edits import Edits, add_import, decorate, wrap_in_with
 from gpulint.finding import Applicability, Fix
 from gpulint.fixes.names import LOOPS, ancestors
 from gpulint.fixes.text import merged, torch_name
 from gpulint.model import Model, Site
-from gpulint.model.questions import callees, evaluation_root, is_attached, names_evaluation, trains
+from gpulint.model.questions import evaluation_root, is_attached, names_evaluation
 from gpulint.model.syntax import FunctionInfo
 from gpulint.model.values import UNKNOWN
 
@@ -52,7 +52,7 @@ def _edits(model: Model, site: Site, info: FunctionInfo | None, torch: str) -> E
     if info is not None and info.module.path == model.path and not _only_loop(model, site, info):
         if not isinstance(info.node, ast.FunctionDef) or _uses_gradients(info.node) or _trained(site, info):
             return None  # a decorator on a coroutine ends before the coroutine runs
-        return insert_before(text, model.span(info.node), [f"@{torch}.no_grad()"])  # nearest to the `def`
+        return decorate(text, model.span(info.node), f"@{torch}.no_grad()")
     if site.module.path != model.path:
         return None
     if info is not None and info is not site.variant.info:
@@ -65,10 +65,9 @@ def _edits(model: Model, site: Site, info: FunctionInfo | None, torch: str) -> E
 
 def _only_loop(model: Model, site: Site, info: FunctionInfo) -> bool:
     """Whether the function does more than evaluate: the block around the loop is enough, and all that is right."""
-    graph = callees(model._interpreter)
     inline = model.inline_evaluation(site)
     root = evaluation_root(site)
-    if inline is not None and (root is None or root.info is not info or trains(graph, root)):
+    if inline is not None and (root is None or root.info is not info or model.serves_training(root)):
         return True
     script = info.cls is None and info.name in _SCRIPTS
     return script and info is site.variant.info and site.region.loop is not None

@@ -11,7 +11,7 @@ from gpulint.fixes.accumulate import accumulated, accumulator, conversion, eleme
 from gpulint.fixes.defer import conversions, guard_point, interrupted, loop_around
 from gpulint.fixes.names import Loop, ancestors, block_of, scope_of, uses
 from gpulint.fixes.reads import Read, floats, fresh, kept_on_device, widened
-from gpulint.fixes.text import merged
+from gpulint.fixes.text import merged, together
 from gpulint.model import Model, Site, Step
 
 TITLE = "Read the value where it is used, under the guard"
@@ -81,9 +81,7 @@ def _move(model: Model, statement: ast.Assign, points: Iterable[ast.stmt]) -> Ed
         if _changed_between(model, statement, point, names):
             return None
         edits.append(insert_before(text, model.span(point), [line]))
-    if any(edit is None for edit in edits):
-        return None
-    return tuple(e for edit in edits if edit is not None for e in edit)
+    return together(edits)
 
 
 def _pure(node: ast.AST) -> bool:

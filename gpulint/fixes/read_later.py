@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
 
 from gpulint.finding import Applicability, Fix
 from gpulint.fixes.accumulate import TITLE, accumulate
@@ -13,34 +14,35 @@ from gpulint.model import Model, Site, Step
 from gpulint.model.syntax import dotted
 
 _LOGGERS = ("log", "add_scalar", "add_scalars", "set_postfix", "log_metrics", "set_description", "info", "debug")
+Attempt = Callable[[Model, Site, Step, Read], Fix | None]
 _GUARD = "if step % 100 == 0:\n    "
 
 
 def read_later(model: Model, site: Site, step: Step) -> Fix:
     """GPU101: a number is read on every step."""
-    read = read_of(model, site)
-    if read is not None:
-        for attempt in (accumulate, collect_numbers, postpone, _log_tensor):
-            fix = attempt(model, site, step, read)
-            if fix is not None:
-                return fix
-    return _in_words(model, site)
+    fix = _first((accumulate, collect_numbers, postpone, _log_tensor), model, site, step)
+    return fix if fix is not None else _in_words(model, site)
 
 
 def copy_later(model: Model, site: Site, step: Step) -> Fix:
     """GPU102: a tensor is copied to the host on every step."""
-    read = read_of(model, site)
-    if read is not None:
-        for attempt in (accumulate, collect_numbers, collect_tensors, postpone):
-            fix = attempt(model, site, step, read)
-            if fix is not None:
-                return fix
-        if model.read_value(site).bulk:
-            return Fix(
-                "Reduce on the device (`argmax`, a mean) and copy the result once after the loop",
-                Applicability.MANUAL,
-            )
+    fix = _first((accumulate, collect_numbers, collect_tensors, postpone), model, site, step)
+    if fix is not None:
+        return fix
+    if read_of(model, site) is not None and model.read_value(site).bulk:
+        return Fix(
+            "Reduce on the device (`argmax`, a mean) and copy the result once after the loop",
+            Applicability.MANUAL,
+        )
     return Fix("Collect on the device and copy once after the loop", Applicability.MANUAL)
+
+
+def _first(attempts: Iterable[Attempt], model: Model, site: Site, step: Step) -> Fix | None:
+    """The first fix that can be made, if the read is one that can wait at all."""
+    read = read_of(model, site)
+    if read is None:
+        return None
+    return next((fix for attempt in attempts if (fix := attempt(model, site, step, read)) is not None), None)
 
 
 def _log_tensor(model: Model, site: Site, step: Step, read: Read) -> Fix | None:

@@ -9,7 +9,7 @@ from gpulint.edits import Edits, set_keyword
 from gpulint.finding import Edit
 from gpulint.model import Model
 
-_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def keyword_edits(model: Model, call: ast.AST, name: str, value: str) -> Edits | None:
@@ -22,7 +22,7 @@ def keyword_edits(model: Model, call: ast.AST, name: str, value: str) -> Edits |
 def atom(model: Model, node: ast.AST) -> str:
     """The text of an expression, such that a method can be called on it."""
     text = model.text(node)
-    return text if isinstance(node, _ATOMS) and "\n" not in text and "\r" not in text else f"({text})"
+    return text if isinstance(node, ATOMS) and "\n" not in text and "\r" not in text else f"({text})"
 
 
 def dot_of(model: Model, attribute: ast.Attribute) -> int | None:
@@ -43,6 +43,16 @@ def torch_name(model: Model) -> str | None:
                 if alias.name == "torch" or (alias.name.startswith("torch.") and alias.asname is None):
                     return alias.asname or "torch"
     return None
+
+
+def together(parts: Iterable[Edits | None]) -> Edits | None:
+    """All edits of a fix, or None where one part of it cannot be made."""
+    found: list[Edit] = []
+    for part in parts:
+        if part is None:
+            return None
+        found += part
+    return tuple(found)
 
 
 def merged(edits: Iterable[Edit]) -> Edits:

@@ -272,6 +272,11 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
+def on_version(node: ast.If) -> bool:
+    """Whether a branch asks which library it runs with."""
+    return re.search(r"version|hasattr", ast.unparse(node.test), re.I) is not None
+
+
 def always_leaves(body: list[ast.stmt], *, returns: bool = False, continues: bool = False) -> bool:
     """Whether a branch ends by leaving the loop (``break``, ``raise``), so that it is taken once.
 

@@ -24,9 +24,6 @@ class Evaluations(Steps):
 
     def evaluations_with_gradients(self) -> Iterator[tuple[Site, Confidence, FunctionInfo | None]]:
         """The first forward pass of each evaluating function that runs with gradients on."""
-        graph = self._interpreter.memo.get("callees")
-        if graph is None:
-            graph = self._interpreter.memo["callees"] = callees(self._interpreter)
         done: set[object] = set()
         for group in self.sites(SiteKind.CALL):
             for site in group:
@@ -34,11 +31,11 @@ class Evaluations(Steps):
                     continue
                 root = evaluation_root(site)
                 inline = self.inline_evaluation(site)
-                if inline is not None and inline not in done and (root is None or trains(graph, root)):
+                if inline is not None and inline not in done and (root is None or self.serves_training(root)):
                     done.add(inline)
                     yield site, Confidence.CERTAIN, site.variant.info
                     break
-                if root is None or (root.info or root) in done or trains(graph, root):
+                if root is None or (root.info or root) in done or self.serves_training(root):
                     continue
                 mark = self._interpreter.marks.get(("forward", site.node))
                 if mark is not None and mark.used_for("backward"):
@@ -47,6 +44,13 @@ class Evaluations(Steps):
                 done.add(root.info or root)
                 yield site, confidence, root.info
                 break
+
+    def serves_training(self, variant: Variant) -> bool:
+        """Whether the function, or anything that it calls, uses gradients or takes a step."""
+        graph = self._interpreter.memo.get("callees")
+        if graph is None:
+            graph = self._interpreter.memo["callees"] = callees(self._interpreter)
+        return trains(graph, variant)
 
     @staticmethod
     def _frozen(site: Site) -> bool:
@@ -89,14 +93,13 @@ class Evaluations(Steps):
 
     def _uses_gradients(self, info: LoopInfo) -> bool:
         """Whether the loop's body, or a function that it calls, asks for gradients: an attack, saliency."""
-        graph = self._interpreter.memo["callees"]
         inside = {node for node in ast.walk(info.node) if isinstance(node, ast.Call)}
         if any(
             isinstance(c.func, ast.Attribute) and c.func.attr in ("grad", "backward", "requires_grad_") for c in inside
         ):
             return True
         return any(
-            node in inside and trains(graph, variant)
+            node in inside and self.serves_training(variant)
             for variant in self._interpreter.variants
             for _, _, node in variant.callers
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.model.api import api
 from gpulint.model.heap import Instance, Loader
-from gpulint.model.syntax import ClassInfo, dotted, walk
+from gpulint.model.syntax import ClassInfo, dotted, keyword, walk
 from gpulint.model.values import Kind, Pin, Value
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def pin_of(loader: Loader) -> Pin:
     if isinstance(option.const, bool):
         return Pin.PINNED if option.const else Pin.PAGEABLE
     if option.kind is Kind.NUMBER or option.kind is Kind.UNKNOWN:
-        node = next((k.value for k in loader.node.keywords if k.arg == "pin_memory"), None)
+        node = keyword(loader.node, "pin_memory")
         if node is not None and "is_available" in ast.unparse(node):
             return Pin.PINNED
     return Pin.UNKNOWN

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from gpulint.model.api import api
-from gpulint.model.conditions import always_leaves
+from gpulint.model.conditions import always_leaves, on_version
 from gpulint.model.evaluation import Evaluations
 from gpulint.model.heap import Loader
 from gpulint.model.keep import Mark
@@ -27,6 +26,16 @@ class Model(Reads, KeptValues, Evaluations):
 
     def reads_items(self, loader: Loader) -> bool:
         return cost(loader.dataset) is Cost.READS
+
+    def own_batches_copy_plainly(self) -> bool:
+        """Whether the project has a class whose `to(device)` takes no `non_blocking`, as DETR's NestedTensor."""
+        memo = self._interpreter.memo
+        if "plain copies" not in memo:
+            memo["plain copies"] = any(
+                info.name == "to" and info.cls is not None and not _takes(info.node.args, "non_blocking")
+                for info in self._interpreter.infos.values()
+            )
+        return bool(memo["plain copies"])
 
     def sites_of_allocation(self) -> Iterator[list[Site]]:
         for group in self.sites(SiteKind.CALL):
@@ -68,7 +77,7 @@ class Model(Reads, KeptValues, Evaluations):
         """Whether the code stands in a branch on a version, or in an ``except``: a shim."""
         current: ast.AST | None = node
         while current is not None:
-            if isinstance(current, ast.If) and _on_version(current):
+            if isinstance(current, ast.If) and on_version(current):
                 return True
             if isinstance(current, ast.ExceptHandler):
                 return True
@@ -77,12 +86,12 @@ class Model(Reads, KeptValues, Evaluations):
             if isinstance(current, ast.stmt) and isinstance(body, list) and current in body:
                 earlier = body[: body.index(current)]
                 if any(
-                    isinstance(s, ast.If) and always_leaves(s.body, returns=True) and _on_version(s) for s in earlier
+                    isinstance(s, ast.If) and always_leaves(s.body, returns=True) and on_version(s) for s in earlier
                 ):
                     return True
             current = parent
         return False
 
 
-def _on_version(node: ast.If) -> bool:
-    return re.search(r"version|hasattr", ast.unparse(node.test), re.I) is not None
+def _takes(arguments: ast.arguments, keyword: str) -> bool:
+    return arguments.kwarg is not None or any(a.arg == keyword for a in (*arguments.args, *arguments.kwonlyargs))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpulint.model.api import api
 from gpulint.model.combine import device_argument
 from gpulint.model.frame import Frame
-from gpulint.model.syntax import dotted
+from gpulint.model.syntax import dotted, keyword
 from gpulint.model.values import (
     Device,
     Kind,
@@ -46,7 +46,7 @@ def destination(frame: Frame, node: ast.Call, args: Arguments) -> tuple[Device, 
         return None
     device, sure = device_argument(frame, value)
     if device is Device.UNKNOWN and value.kind is Kind.UNKNOWN:
-        expression = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "device"), None)
+        expression = node.args[0] if node.args else keyword(node, "device")
         path = dotted(expression) if expression is not None else None
         last = (path or "").rpartition(".")[2]
         if last in api().names("conventions.device") or "device" in last.lower():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gpulint.finding import Confidence, Evidence
@@ -63,10 +63,18 @@ class Steps(FileModel):
                     break
         return found
 
-    def best(
+    def every_step(
+        self, groups: Iterable[list[Site]], judge: Callable[[Site, Step], Confidence | None]
+    ) -> Iterator[tuple[Confidence, Site, Step]]:
+        """Of the places that run on every step, the surest view of each, where ``judge`` sees a fault."""
+        for group in groups:
+            best = self._best(group, judge)
+            if best is not None:
+                yield best
+
+    def _best(
         self, group: list[Site], judge: Callable[[Site, Step], Confidence | None]
     ) -> tuple[Confidence, Site, Step] | None:
-        """The surest view of a place that runs on every step, as ``judge`` sees it; None if none does."""
         found: tuple[Confidence, Site, Step] | None = None
         for site in group:
             step = self.step(site)

@@ -23,6 +23,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """What a call gives a keyword argument, if it does."""
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
 def dotted(node: ast.AST) -> str | None:
     """``a.b.c`` of a chain of names, else None."""
     parts: list[str] = []

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 
 from gpulint.finding import Edit
-from gpulint.source import Source
-
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+from gpulint.source import NEWLINE, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ def _kept(source: Source, first: int, stop: int) -> Iterator[Row]:
 def _changes(source: Source, edits: Sequence[Edit]) -> Iterator[_Change]:
     for first, last, group in _blocks(source, edits):
         old = [source.line_text(number) for number in range(first, last + 1)]
-        new = _NEWLINE.split(_edited(source, first, last, group))
+        new = NEWLINE.split(_edited(source, first, last, group))
         for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if tag != "equal":
                 yield _Change(first + a, first + b, tuple(new[c:d]))

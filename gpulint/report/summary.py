@@ -42,7 +42,7 @@ def summarise(report: Report) -> Summary:
 
 def sentences(summary: Summary, width: int) -> list[str]:
     """What stands at the end of the text report: one line if it fits, else one per sentence."""
-    said = [f"Fixed {_count(summary.fixed, 'finding')}."] if summary.fixed else []
+    said = [f"Fixed {count(summary.fixed, 'finding')}."] if summary.fixed else []
     if summary.findings:
         whole = f"{_found(summary)}; {_fixable(summary)}."
         if not _fixable(summary):
@@ -53,19 +53,19 @@ def sentences(summary: Summary, width: int) -> list[str]:
             said += [f"{_found(summary)}.", f"{_fixable(summary)}."]
     else:
         left = " left" if summary.fixed else ""
-        said.append(f"No findings{left} in {_count(summary.files, 'file')}.")
+        said.append(f"No findings{left} in {count(summary.files, 'file')}.")
     if summary.errors:
-        said.append(f"{_count(summary.errors, 'error')}.")
+        said.append(f"{count(summary.errors, 'error')}.")
     whole = " ".join(said)
     return [whole] if len(whole) <= width else said
 
 
 def _found(summary: Summary) -> str:
     levels = ", ".join(f"{n} {level}" for level, n in summary.by_confidence.items() if n)
-    where = _count(summary.files_with_findings, "file")
+    where = count(summary.files_with_findings, "file")
     if summary.fixed:
-        return f"{_count(summary.findings, 'finding')} left in {where} ({levels})"
-    return f"Found {_count(summary.findings, 'finding')} in {where} ({levels})"
+        return f"{count(summary.findings, 'finding')} left in {where} ({levels})"
+    return f"Found {count(summary.findings, 'finding')} in {where} ({levels})"
 
 
 def _fixable(summary: Summary) -> str:
@@ -75,7 +75,8 @@ def _fixable(summary: Summary) -> str:
     return f"{safe} fixable with --fix" + (f" ({unsafe} more with --unsafe-fixes)" if unsafe else "")
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """A number with its noun: `1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -9,7 +9,7 @@ from gpulint.report import Problem, Report, Style
 from gpulint.report.diff import Row, rows
 from gpulint.report.display import Paint, cells, clean, clip, measure, pieces, shift_for, wrap
 from gpulint.report.snippet import last_line, snippet
-from gpulint.report.summary import Summary, sentences, summarise
+from gpulint.report.summary import Summary, count, sentences, summarise
 
 MIN_WIDTH = 40
 MIN_FACTS = 28  # cells for the facts of the evidence, beside their places
@@ -184,8 +184,7 @@ class _Page:
     def summary(self, summary: Summary) -> list[str]:
         lines = [line for part in sentences(summary, self.width) for line in self._prose(part, "bold")]
         if self.style.verbose:
-            plural = "" if summary.files == 1 else "s"
-            lines.append(f"Checked {summary.files} file{plural} in {self.report.elapsed:.2f} s.")
+            lines.append(f"Checked {count(summary.files, 'file')} in {self.report.elapsed:.2f} s.")
         return lines
 
 

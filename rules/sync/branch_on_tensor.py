@@ -27,11 +27,7 @@ def check(model: Model) -> Iterator[Finding]:
 
     No automatic fix: which of the three remedies is right depends on what the branch is for.
     """
-    for group in model.sites(SiteKind.TEST):
-        best = model.best(group, partial(_judge, model))
-        if best is None:
-            continue
-        confidence, site, step = best
+    for confidence, site, step in model.every_step(model.sites(SiteKind.TEST), partial(_judge, model)):
         yield Finding(
             model.span(site.node),
             f"the truth of `{model.short(site.node)}` makes the host wait for the GPU on every {step.phase.value} step",

@@ -27,11 +27,9 @@ def check(model: Model) -> Iterator[Finding]:
 
     The fix is unsafe: the results stay on the device until the loop ends.
     """
-    for group in model.calls("cpu", "to", "numpy", "type"):
-        best = model.best(group, partial(_judge, model))
-        if best is None or model.fetched_before(best[1]):
+    for confidence, site, step in model.every_step(model.calls("cpu", "to", "numpy", "type"), partial(_judge, model)):
+        if model.fetched_before(site):
             continue
-        confidence, site, step = best
         yield Finding(
             model.span(site.node),
             f"`{model.short(site.node)}` copies a GPU tensor to the host on every {step.phase.value} step, "

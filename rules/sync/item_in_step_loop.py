@@ -34,11 +34,9 @@ def check(model: Model) -> Iterator[Finding]:
 
     The fix is unsafe: the value is read once after the loop, so logging within the loop moves there.
     """
-    for group in model.calls(*_METHODS, *_CONVERSIONS):
-        best = model.best(group, partial(_judge, model))
-        if best is None or model.fetched_before(best[1]):
+    for confidence, site, step in model.every_step(model.calls(*_METHODS, *_CONVERSIONS), partial(_judge, model)):
+        if model.fetched_before(site):
             continue
-        confidence, site, step = best
         value = model.read_value(site)
         yield Finding(
             model.span(site.node),

@@ -29,13 +29,11 @@ def check(model: Model) -> Iterator[Finding]:
     No automatic fix: how often to log is yours to say.
     """
     statements: set[ast.AST | None] = set()
-    for group in model.sites(SiteKind.FORMAT):
-        best = model.best(group, partial(_judge, model))
-        statement = model.statement(group[0].node)
-        if best is None or statement in statements:
+    for confidence, site, step in model.every_step(model.sites(SiteKind.FORMAT), partial(_judge, model)):
+        statement = model.statement(site.node)
+        if statement in statements:
             continue  # one print is one cause
         statements.add(statement)
-        confidence, site, step = best
         yield Finding(
             model.span(site.node),
             f"`{model.short(site.node)}` is a GPU tensor that is formatted on every {step.phase.value} step",

@@ -26,11 +26,7 @@ def check(model: Model) -> Iterator[Finding]:
 
     Safe: work queued later on the device waits for the copy.
     """
-    for group in model.calls("to", "cuda"):
-        best = model.best(group, partial(_judge, model))
-        if best is None:
-            continue
-        confidence, site, step = best
+    for confidence, site, step in model.every_step(model.calls("to", "cuda"), partial(_judge, model)):
         yield Finding(
             model.span(site.node),
             f"`{model.short(site.node)}` copies from pinned memory and makes the host wait: no `non_blocking=True`",

@@ -27,11 +27,7 @@ def check(model: Model) -> Iterator[Finding]:
 
     No automatic fix: `.pin_memory()` written before the copy can be slower than nothing.
     """
-    for group in model.calls("to", "cuda", "copy_"):
-        best = model.best(group, partial(_judge, model))
-        if best is None:
-            continue
-        confidence, site, step = best
+    for confidence, site, step in model.every_step(model.calls("to", "cuda", "copy_"), partial(_judge, model)):
         yield Finding(
             model.span(site.node),
             f"`{model.short(site.node)}` copies from pageable memory: `non_blocking=True` has no effect",
