@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent, indent
 
+import harness
 from harness import relint
 
 from gpulint.finding import Finding
-from gpulint.fix import MAX_ROUNDS, apply_fixes
-from gpulint.source import compiles, from_text, replaced
+from gpulint.fix import MAX_ROUNDS
+from gpulint.source import from_text
 
 HEAD = """\
 import torch
@@ -49,15 +50,9 @@ def train(before: str = "", inside: str = "", after: str = "") -> str:
 
 def fixed(text: str, *codes: str, unsafe: bool = True) -> str:
     """The text after all rounds of the fixes of these rules (of all rules without codes)."""
-    source = from_text(Path("/project/main.py"), text)
-    for _ in range(MAX_ROUNDS):
-        findings = [f for f in relint(source) if not codes or f.code in codes]
-        changed, _ = apply_fixes(source, findings, unsafe)
-        if changed == source.text:
-            return changed
-        assert compiles(changed, source.path)
-        source = replaced(source, changed)
-    raise AssertionError("the fixes do not converge")
+    source, _, rounds = harness.fixed(from_text(Path("/project/main.py"), text), *codes, unsafe=unsafe)
+    assert rounds < MAX_ROUNDS
+    return source.text
 
 
 def findings(text: str, *codes: str) -> list[Finding]:

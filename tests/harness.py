@@ -19,9 +19,10 @@ from textwrap import dedent
 
 from gpulint.config import Settings
 from gpulint.finding import Applicability, Confidence, Finding
+from gpulint.fix import MAX_ROUNDS, apply_fixes
 from gpulint.model import Model, analyse
 from gpulint.rule import Rule, all_rules
-from gpulint.source import Source, from_text
+from gpulint.source import Source, compiles, from_text, replaced
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 FIXTURES = REPOSITORY / "fixtures"
@@ -133,6 +134,23 @@ def _relint(path: Path, text: str) -> tuple[Finding, ...]:
     analysis = analyse([source], settings())
     assert not analysis.failures, f"{path} does not parse"
     return tuple(findings_in(analysis.models[path]))
+
+
+def fixed(source: Source, *codes: str, unsafe: bool = True) -> tuple[Source, list[Finding], int]:
+    """The text after all rounds of the fixes, what was mended on the way, and how many rounds it took.
+
+    With codes, the fixes of these rules only. The text compiles after every round.
+    """
+    mended: list[Finding] = []
+    for rounds in range(MAX_ROUNDS + 1):
+        findings = [f for f in relint(source) if not codes or f.code in codes]
+        text, chosen = apply_fixes(source, findings, unsafe)
+        if text == source.text:
+            return source, mended, rounds
+        assert compiles(text, source.path)
+        source = replaced(source, text)
+        mended += chosen
+    raise AssertionError("the fixes do not converge")
 
 
 def codes_of(findings: Iterable[Finding]) -> list[str]:

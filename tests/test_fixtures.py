@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from harness import FIXTURES, assert_places, codes_of, expected, fixable, relint
+from harness import FIXTURES, assert_places, codes_of, expected, fixable, fixed, relint
 
-from gpulint.finding import Applicability, Finding
-from gpulint.fix import MAX_ROUNDS, apply_edits, apply_fixes
+from gpulint.finding import Applicability
+from gpulint.fix import MAX_ROUNDS, apply_edits
 from gpulint.rule import Rule, all_rules
 from gpulint.source import Source, compiles, decode, from_text, replaced
 
@@ -28,18 +28,6 @@ def name_of(path: Path) -> str:
 @cache
 def load(path: Path) -> Source:
     return decode(path, path.read_bytes())
-
-
-def fixed(source: Source, unsafe: bool = True) -> tuple[Source, list[Finding], int]:
-    """The text after all rounds, what was mended on the way, and how many rounds it took."""
-    mended: list[Finding] = []
-    for rounds in range(MAX_ROUNDS + 1):
-        text, chosen = apply_fixes(source, relint(source), unsafe)
-        if text == source.text:
-            return source, mended, rounds
-        source = replaced(source, text)
-        mended += chosen
-    raise AssertionError("the fixes do not converge")
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
