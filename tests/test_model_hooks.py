@@ -1,13 +1,21 @@
-"""What a framework, or the configuration, calls once per step: ``probe()  # step: training``."""
+"""What a framework, or the configuration, calls once per step, and what it lets wait."""
 
 from __future__ import annotations
 
+import pytest
 from harness import check_steps, settings
 
 HEAD = """
 import torch
 import torch.nn.functional as F
 from torch import nn
+"""
+SYNC_ALLOWED = """
+import contextlib
+
+@contextlib.contextmanager
+def sync_allowed(why=""):
+    yield
 """
 STEP = "optimizer.zero_grad(); loss.backward(); optimizer.step()"
 
@@ -162,3 +170,40 @@ class Agent:
         return loss.item()
 """
     )
+
+
+@pytest.mark.parametrize(
+    "files", [{}, {"mylib/__init__.py": "", "mylib/utils.py": SYNC_ALLOWED}], ids=["outside", "inside"]
+)
+def test_what_may_synchronise(files: dict[str, str]) -> None:
+    """A context or decorator that the configuration names, of another package or of the project."""
+    text = (
+        HEAD
+        + f"""
+from mylib.utils import sync_allowed
+
+@sync_allowed
+def report(loss):
+    print(loss.item())
+    probe()  # step: [ALLOWED]
+
+@sync_allowed("why")
+def explain(loss):
+    print(loss.item())
+    probe()  # step: [ALLOWED]
+
+def train(model, loader, optimizer):
+    model.cuda()
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        {STEP}
+        report(loss)
+        explain(loss)
+        with sync_allowed():
+            probe()  # step: [ALLOWED]
+        probe()  # step: training
+"""
+    )
+    check_steps({"main.py": text.replace("[ALLOWED]", "training"), **files})
+    allowed = settings(allowed_sync=("mylib.utils.sync_allowed",))
+    check_steps({"main.py": text.replace("[ALLOWED]", "none"), **files}, allowed)
